@@ -1,0 +1,36 @@
+"""Watch a system move through its states and recognise the policy behind it.
+
+The public names are loaded on first use, so that ``import onlooker`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from onlooker._version import __version__
+
+if TYPE_CHECKING:
+    from onlooker.demonstrations import Demonstrations
+    from onlooker.inference.problem import Problem
+    from onlooker.inference.run import sample
+    from onlooker.posterior import Posterior
+
+_HOME = {
+    "Demonstrations": "onlooker.demonstrations",
+    "Posterior": "onlooker.posterior",
+    "Problem": "onlooker.inference.problem",
+    "sample": "onlooker.inference.run",
+}
+
+__all__ = ["Demonstrations", "Posterior", "Problem", "__version__", "sample"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'onlooker' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

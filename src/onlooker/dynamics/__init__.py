@@ -1,0 +1,8 @@
+"""How the world moves: T(s' | s, a) for each of finitely many candidate actions."""
+
+from onlooker.dynamics.base import Dynamics
+from onlooker.dynamics.displacement import DisplacementDynamics
+from onlooker.dynamics.perturbed import PerturbedDynamics
+from onlooker.dynamics.tabular import TabularDynamics
+
+__all__ = ["DisplacementDynamics", "Dynamics", "PerturbedDynamics", "TabularDynamics"]

@@ -1,0 +1,91 @@
+"""A codebook of steps with Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from onlooker._validation import Array, finite_array, positive_integer, positive_number, read_only
+from onlooker.demonstrations import as_real_states
+from onlooker.dynamics.base import check_actions
+
+
+class DisplacementDynamics:
+    """``s' = s + steps[a] + N(0, sigma² I)``: each action is a step, blurred by noise.
+
+    Parameters
+    ----------
+    steps
+        ``(A, d)``: the mean displacement of each action.
+    sigma
+        Standard deviation of the noise in every dimension.
+    """
+
+    def __init__(self, steps: Any, sigma: float) -> None:
+        steps = np.array(finite_array("steps", steps, ndim=2))  # a copy: the caller's may change
+        if 0 in steps.shape:
+            raise ValueError(f"steps must be (A, d) with A, d > 0, got shape {steps.shape}")
+        self.steps = read_only(steps)
+        self.sigma = positive_number("sigma", sigma)
+
+    @classmethod
+    def compass(
+        cls, n_directions: int = 24, step: float = 1.0, sigma: float = 0.2, *, stay: bool = False
+    ) -> Self:
+        """Steps of one length in `n_directions` directions of the plane, the first along x.
+
+        With ``stay=True`` one more action, the last, stands still.
+        """
+        n_directions = positive_integer("n_directions", n_directions)
+        step = positive_number("step", step)
+        angles = 2 * np.pi * np.arange(n_directions) / n_directions
+        steps = step * np.column_stack([np.cos(angles), np.sin(angles)])
+        if stay:
+            steps = np.vstack([steps, np.zeros(2)])
+        return cls(steps, sigma)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, A."""
+        return len(self.steps)
+
+    @property
+    def n_dims(self) -> int:
+        """Dimension of the state."""
+        return int(self.steps.shape[1])
+
+    def __repr__(self) -> str:
+        return (
+            f"DisplacementDynamics({self.n_actions} actions in {self.n_dims} dimensions, "
+            f"sigma={self.sigma:g})"
+        )
+
+    def _check(self, name: str, states: Any) -> Array:
+        array = np.asarray(states)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+        if array.ndim != 2 or array.shape[1] != self.n_dims:
+            raise ValueError(
+                f"{name} must be (n, {self.n_dims}) like the steps, got shape {array.shape}"
+            )
+        return as_real_states(name, array)
+
+    def log_likelihood(self, states: Any, next_states: Any) -> Array:
+        """Return ``ln N(s' | s + steps[j], sigma² I)`` as ``(n, A)``."""
+        moves = self._check("next_states", next_states) - self._check("states", states)
+        squared = np.zeros((len(moves), self.n_actions))
+        for dim in range(self.n_dims):  # one dimension at a time: no (n, A, d) array
+            squared += (moves[:, dim, None] - self.steps[None, :, dim]) ** 2
+        squared *= -0.5 / self.sigma**2
+        squared -= self.n_dims * math.log(self.sigma * math.sqrt(2 * math.pi))
+        return squared
+
+    def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:
+        """Draw the next states."""
+        states = self._check("states", states)
+        actions = check_actions(actions, self.n_actions, len(states))
+        moved: Array = states + self.steps[actions]
+        moved += rng.normal(0.0, self.sigma, size=moved.shape)
+        return moved

@@ -1,0 +1,190 @@
+"""Transition tables over finitely many states, dense or sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from onlooker._validation import Array, read_only
+from onlooker.dynamics.base import check_actions
+
+_ROW_SUM_TOLERANCE = 1e-6
+
+
+class TabularDynamics:
+    """Transition probabilities of a finite state space.
+
+    Parameters
+    ----------
+    transitions
+        ``T[s, a, s']`` as a dense ``(S, A, S)`` array, or a sequence of ``A`` sparse ``(S, S)``
+        matrices, one an action. Every row must sum to 1; rounding below 1e-6 is taken out.
+    """
+
+    def __init__(self, transitions: Any) -> None:
+        self._dense: Array | None = None
+        if _is_sparse_sequence(transitions):
+            self._sparse = [_check_sparse(a, matrix) for a, matrix in enumerate(transitions)]
+            shapes = {matrix.shape for matrix in self._sparse}
+            if len(shapes) != 1 or self._sparse[0].shape[0] != self._sparse[0].shape[1]:
+                raise ValueError(
+                    f"transitions must be square matrices of one size, got {sorted(shapes)}"
+                )
+        else:
+            self._dense = read_only(_check_dense(transitions))
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, S."""
+        return int(self._sparse[0].shape[0] if self._dense is None else self._dense.shape[0])
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, A."""
+        return int(len(self._sparse) if self._dense is None else self._dense.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the table was given as sparse matrices."""
+        return self._dense is None
+
+    @cached_property
+    def matrices(self) -> list[scipy.sparse.csr_array]:
+        """One sparse ``(S, S)`` matrix per action."""
+        if self._dense is None:
+            return self._sparse
+        return [scipy.sparse.csr_array(self._dense[:, a]) for a in range(self.n_actions)]
+
+    def toarray(self) -> Array:
+        """The dense ``(S, A, S)`` array; think of the memory first."""
+        if self._dense is not None:
+            return self._dense
+        return np.stack([matrix.toarray() for matrix in self._sparse], axis=1)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        return f"TabularDynamics({self.n_states} states, {self.n_actions} actions, {kind})"
+
+    def _check(self, name: str, states: Any) -> Array:
+        array = np.asarray(states)
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            raise TypeError(
+                f"{name} must be (n,) integers, got dtype {array.dtype} and shape {array.shape}; "
+                "tabular dynamics need integer states"
+            )
+        bad = (array < 0) | (array >= self.n_states)
+        if bad.any():
+            where = int(np.argmax(bad))
+            raise ValueError(
+                f"{name} holds {array[where]} at index {where}; "
+                f"the dynamics have states 0 to {self.n_states - 1}"
+            )
+        return array
+
+    def log_likelihood(self, states: Any, next_states: Any) -> Array:
+        """Return ``ln T[s, j, s']`` as ``(n, A)``; ``-inf`` where action j cannot do it."""
+        states = self._check("states", states)
+        next_states = self._check("next_states", next_states)
+        if len(states) != len(next_states):
+            raise ValueError(f"{len(states)} states but {len(next_states)} next_states")
+        if self._dense is not None:
+            likelihood = self._dense[states, :, next_states]
+        else:
+            likelihood = np.empty((len(states), self.n_actions))
+            for a, matrix in enumerate(self._sparse):
+                likelihood[:, a] = _entries(matrix, states, next_states)
+        with np.errstate(divide="ignore"):
+            return np.log(likelihood)
+
+    def next_state_probabilities(self, states: Any, policy: Any) -> Array:
+        """Return ``Σ_j T(s' | s, j) policy[n, j]`` as ``(n, S)``."""
+        states = self._check("states", states)
+        policy = np.asarray(policy, dtype=np.float64)
+        if self._dense is not None:
+            mixed: Array = np.einsum("nas,na->ns", self._dense[states], policy)
+            return mixed
+        result = np.zeros((len(states), self.n_states))
+        for a, matrix in enumerate(self._sparse):
+            result += policy[:, a, None] * matrix[states].toarray()
+        return result
+
+    @cached_property
+    def _cumulative(self) -> list[Array]:
+        """Running sums of each action's stored entries, row after row."""
+        return [np.concatenate([[0.0], np.cumsum(matrix.data)]) for matrix in self.matrices]
+
+    def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:
+        """Draw the next states by inversion."""
+        states = self._check("states", states)
+        actions = check_actions(actions, self.n_actions, len(states))
+        uniforms = rng.random(len(states))
+        result = np.empty(len(states), dtype=np.int64)
+        for a in np.unique(actions):
+            chosen = np.flatnonzero(actions == a)
+            matrix, cumulative = self.matrices[a], self._cumulative[a]
+            first, last = matrix.indptr[states[chosen]], matrix.indptr[states[chosen] + 1]
+            low, high = cumulative[first], cumulative[last]
+            entry = np.searchsorted(cumulative, low + uniforms[chosen] * (high - low), side="right")
+            # rounding must not carry the draw over the end of its row
+            result[chosen] = matrix.indices[np.clip(entry - 1, first, last - 1)]
+        return result
+
+
+def _is_sparse_sequence(transitions: Any) -> bool:
+    if scipy.sparse.issparse(transitions):
+        raise TypeError("transitions must be one sparse matrix per action, in a list; got one")
+    return (
+        isinstance(transitions, Sequence)
+        and len(transitions) > 0
+        and all(scipy.sparse.issparse(matrix) for matrix in transitions)
+    )
+
+
+def _refuse_bad_probabilities(values: Array, name: str) -> None:
+    if not np.isfinite(values).all() or (values < 0).any():
+        bad = values[~(np.isfinite(values) & (values >= 0))][0]
+        raise ValueError(f"{name} holds {bad}; probabilities are finite and not negative")
+
+
+def _check_dense(transitions: Any) -> Array:
+    table = np.array(transitions, dtype=np.float64)
+    if table.ndim != 3 or table.shape[0] != table.shape[2] or 0 in table.shape:
+        raise ValueError(f"transitions must be (S, A, S), indexed [s, a, s'], got {table.shape}")
+    _refuse_bad_probabilities(table, "transitions")
+    sums = table.sum(axis=2)
+    bad = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
+    if bad.any():
+        s, a = (int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"transitions[{s}, {a}] sums to {sums[s, a]:.6g}; every row must sum to 1: normalise it"
+        )
+    table /= sums[:, :, None]
+    return table
+
+
+def _check_sparse(action: int, matrix: Any) -> scipy.sparse.csr_array:
+    matrix = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    name = f"transitions[{action}]"
+    _refuse_bad_probabilities(matrix.data, name)
+    sums = np.asarray(matrix.sum(axis=1)).ravel()
+    bad = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
+    if bad.any():
+        s = int(np.argmax(bad))
+        raise ValueError(
+            f"row {s} of {name} sums to {sums[s]:.6g}; every row must sum to 1: normalise it"
+        )
+    matrix.data /= np.repeat(sums, np.diff(matrix.indptr))
+    return matrix
+
+
+def _entries(matrix: scipy.sparse.csr_array, rows: Array, columns: Array) -> Array:
+    if len(rows) == 0:
+        return np.empty(0)
+    picked = matrix[rows, columns]
+    return np.asarray(picked.toarray() if scipy.sparse.issparse(picked) else picked).ravel()

@@ -1,0 +1,199 @@
+"""The one form that every model sees: nodes, transitions and their likelihoods."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from onlooker._validation import Array, read_only
+from onlooker.demonstrations import Demonstrations, as_states, distinct_states
+from onlooker.dynamics.base import Dynamics
+
+_SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
+
+
+class UnidentifiableActionsWarning(UserWarning):
+    """Some transitions are equally likely under every action: they carry no information."""
+
+
+class Problem:
+    """Transitions between nodes, with the likelihood of each under every action.
+
+    All that inference needs: finite or continuous, one trajectory or a thousand.
+
+    Parameters
+    ----------
+    node_of
+        ``(M,)``: the node where each transition starts.
+    loglik
+        ``(M, A)``: ``ln T(s' | s, j)`` of each transition under every action, ``-inf`` allowed.
+    states
+        ``(N,)`` integers or ``(N, d)`` floats: the state of every node. Each distinct state is
+        one node. Without it, nodes are the integers up to the largest in `node_of`.
+    """
+
+    def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:
+        node_of = np.asarray(node_of)
+        if node_of.dtype.kind not in "iu" or node_of.ndim != 1 or len(node_of) == 0:
+            raise ValueError(
+                "node_of must be (M,) integers with M > 0, "
+                f"got dtype {node_of.dtype} and shape {node_of.shape}"
+            )
+        states = np.arange(int(node_of.max()) + 1) if states is None else as_states(states)
+        self.states = read_only(states)
+        bad = (node_of < 0) | (node_of >= len(states))
+        if bad.any():
+            where = int(np.argmax(bad))
+            raise ValueError(
+                f"node_of holds {node_of[where]} at index {where}; there are {len(states)} nodes"
+            )
+        self._refuse_repeated_states()
+        self.node_of = read_only(node_of.astype(np.int64))
+        self.loglik = read_only(_check_loglik(loglik, len(node_of)))
+        self.dynamics: Dynamics | None = None
+        if self.unidentifiable_share > 0:
+            warnings.warn(
+                f"{self.unidentifiable_share:.1%} of the transitions are equally likely under "
+                "every action, so they say nothing about the policy; check the noise of the "
+                "dynamics if that surprises you",
+                UnidentifiableActionsWarning,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def from_demonstrations(
+        cls,
+        demos: Demonstrations,
+        dynamics: Dynamics,
+        nodes: Literal["visited", "all"] | Any = "visited",
+    ) -> Self:
+        """Build the problem from what was seen and how the world moves.
+
+        Parameters
+        ----------
+        demos
+            The demonstrations.
+        dynamics
+            The model of the world.
+        nodes
+            Which states carry an indicator. ``"visited"``: every distinct state seen, the last of
+            each trajectory included. ``"all"``: every state of a finite space. An array of states:
+            the visited ones and these, which join the inference without a transition.
+        """
+        if not isinstance(demos, Demonstrations):
+            demos = Demonstrations(demos)
+        states, next_states = demos.transitions()
+        loglik = dynamics.log_likelihood(states, next_states)
+        node_states, node_of_state = demos.distinct()
+        if isinstance(nodes, str) and nodes == "all":
+            n_states = getattr(dynamics, "n_states", None)
+            if not demos.is_discrete or n_states is None:
+                raise ValueError(
+                    "nodes='all' needs a finite state space; "
+                    "give the extra states as an array instead"
+                )
+            node_states, node_of_state = np.arange(n_states), demos.states
+        elif isinstance(nodes, str):
+            if nodes != "visited":
+                raise ValueError(f"nodes must be 'visited', 'all' or an array, got {nodes!r}")
+        else:
+            extra = as_states(nodes)
+            if extra.shape[1:] != demos.states.shape[1:]:
+                raise ValueError(
+                    f"nodes has states of shape {extra.shape[1:]}, the demonstrations of "
+                    f"shape {demos.states.shape[1:]}"
+                )
+            n_seen = len(demos.states)
+            node_states, index = distinct_states(np.concatenate([demos.states, extra]))
+            node_of_state = index[:n_seen]
+        problem = cls(node_of_state[demos.transition_starts()], loglik, node_states)
+        problem.dynamics = dynamics
+        return problem
+
+    def _refuse_repeated_states(self) -> None:
+        distinct, index = distinct_states(self.states)
+        if len(distinct) < len(self.states):
+            second = int(np.argmax(np.bincount(index)[index] > 1))
+            twin = int(np.flatnonzero(index == index[second])[1])
+            raise ValueError(
+                f"states holds the same state at {second} and {twin}; equal states share one node"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, N."""
+        return len(self.states)
+
+    @property
+    def n_transitions(self) -> int:
+        """Number of transitions, M."""
+        return len(self.node_of)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, A."""
+        return int(self.loglik.shape[1])
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n_nodes} nodes, {self.n_transitions} transitions, "
+            f"{self.n_actions} actions)"
+        )
+
+    @cached_property
+    def unidentifiable_share(self) -> float:
+        """Share of the transitions that are equally likely under every action."""
+        if self.n_actions == 1:
+            return 0.0
+        spread = self.loglik.max(axis=1) - self.loglik.min(axis=1)
+        return float(np.mean(spread < _SAME))
+
+    # -- the layout that the kernels work on: transitions sorted by node ------------------------
+
+    @cached_property
+    def order(self) -> Array:
+        """The transitions, node after node."""
+        return np.argsort(self.node_of, kind="stable")
+
+    @cached_property
+    def first(self) -> Array:
+        """``(N + 1,)``: node i owns the sorted transitions ``first[i]`` to ``first[i + 1] - 1``."""
+        counts = np.bincount(self.node_of, minlength=self.n_nodes)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    @cached_property
+    def likelihood(self) -> Array:
+        """Sorted likelihoods, each row scaled to a maximum of 1, so that none underflows whole."""
+        likelihood = self.loglik[self.order]
+        likelihood -= likelihood.max(axis=1, keepdims=True)
+        return np.exp(likelihood, out=likelihood)
+
+
+def _check_loglik(loglik: Any, n_transitions: int) -> Array:
+    loglik = np.asarray(loglik)
+    if loglik.dtype.kind not in "iuf":
+        raise TypeError(f"loglik must hold numbers, got dtype {loglik.dtype}")
+    loglik = loglik.astype(np.float64, copy=False)
+    if loglik.ndim != 2 or loglik.shape[0] != n_transitions or loglik.shape[1] == 0:
+        raise ValueError(
+            f"loglik must be (M, A) with M = {n_transitions} like node_of and A > 0, "
+            f"got shape {loglik.shape}"
+        )
+    bad = np.isnan(loglik) | (loglik == np.inf)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"loglik[{row}, {column}] is {loglik[row, column]}; logs of densities are "
+            "numbers or -inf"
+        )
+    impossible = ~np.isfinite(loglik).any(axis=1)
+    if impossible.any():
+        where = int(np.argmax(impossible))
+        raise ValueError(
+            f"transition {where} ({impossible.sum()} in all) cannot be explained by any action; "
+            "remove it, or give the dynamics some noise"
+        )
+    return loglik

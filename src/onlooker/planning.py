@@ -1,0 +1,445 @@
+"""Planning in tabular worlds: (soft) value and policy iteration, evaluation, state visitation.
+
+Transitions ``T`` are a dense ``(S, A, S)`` array, a list of one ``(S, S)`` scipy.sparse matrix an
+action, or a `TabularDynamics`. Rewards are ``r(s)``, shape ``(S,)``, or ``r(s, a)``, shape
+``(S, A)``, collected when leaving ``s``:
+
+    Q(s, a) = r(s, a) + γ Σ_s' T(s'|s, a) V(s').
+
+A temperature τ > 0 replaces ``max_a`` by ``τ log Σ_a exp(·/τ)``, computed in log space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+__all__ = [
+    "Plan",
+    "greedy_policy",
+    "policy_evaluation",
+    "policy_iteration",
+    "soft_policy",
+    "soft_value_iteration",
+    "state_visitation",
+    "value_iteration",
+]
+
+Floats = NDArray[np.float64]
+_ROW_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a planner found.
+
+    Attributes
+    ----------
+    values : (S,) or, with a horizon, (horizon, S)
+    q : (S, A) or (horizon, S, A)
+    policy : like `q`; probabilities of the actions
+    converged : whether `residual` is within the tolerance
+    n_iter : iterations done
+    residual : bound on the error of `values` (0 for a finite horizon)
+    """
+
+    values: Floats
+    q: Floats
+    policy: Floats
+    converged: bool
+    n_iter: int
+    residual: float
+
+
+def value_iteration(
+    T: Any,
+    reward: ArrayLike,
+    discount: float,
+    *,
+    horizon: int | None = None,
+    tolerance: float = 1e-6,
+    max_iter: int = 100_000,
+    initial: ArrayLike | None = None,
+) -> Plan:
+    """Solve ``V = max_a Q`` by iteration; the values are within `tolerance` of the solution.
+
+    MacQueen's bounds are used: one step ``Δ`` of the iteration confines the solution to
+    ``V + γ/(1−γ)·[min Δ, max Δ]``, so the middle is returned and half the width is the error.
+    With a `horizon`, backward induction over that many actions, also for ``discount=1``.
+    """
+    return _value_iteration(T, reward, discount, 0.0, horizon, tolerance, max_iter, initial)
+
+
+def soft_value_iteration(
+    T: Any,
+    reward: ArrayLike,
+    discount: float,
+    *,
+    temperature: float = 1.0,
+    horizon: int | None = None,
+    tolerance: float = 1e-6,
+    max_iter: int = 100_000,
+    initial: ArrayLike | None = None,
+) -> Plan:
+    """Solve ``V = τ log Σ_a exp(Q/τ)``; the policy is ``exp((Q − V)/τ)``.
+
+    See `value_iteration` for the bounds and the horizon.
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature!r}")
+    return _value_iteration(T, reward, discount, temperature, horizon, tolerance, max_iter, initial)
+
+
+def policy_iteration(
+    T: Any,
+    reward: ArrayLike,
+    discount: float,
+    *,
+    temperature: float = 0.0,
+    tolerance: float = 1e-6,
+    max_iter: int = 1000,
+    initial: ArrayLike | None = None,
+) -> Plan:
+    """Evaluate and improve in turn, starting from the policy that is greedy for `initial` values.
+
+    Newton's method on the Bellman equation: few iterations, each with a linear solve (dense
+    transitions) or an evaluation by iteration (sparse ones). A positive `temperature` solves the
+    soft equation instead.
+    """
+    move = _transition_matrices(T)
+    gamma = _check_discount(discount)
+    r = _check_reward(reward, move)
+    if not temperature >= 0:
+        raise ValueError(f"temperature must not be negative, got {temperature!r}")
+    values = _initial_values(initial, move)
+    residual = np.inf
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        q = r + gamma * move.expect(values)
+        policy = _policy(q, temperature)
+        gain = (policy * r).sum(axis=1) + temperature * _entropy(policy)
+        values = _evaluate(move.under(policy), gain, gamma, 0.1 * tolerance, values)
+        q = r + gamma * move.expect(values)
+        step = _backup(q, temperature) - values
+        low, high = _macqueen(step, gamma)
+        residual = 0.5 * (high - low)
+        # Without a discount left to apply, the middle of the bounds is the better value.
+        values = values + step + 0.5 * (low + high)
+        if residual <= tolerance:
+            break
+    q = r + gamma * move.expect(values)
+    return Plan(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
+
+
+def policy_evaluation(
+    T: Any,
+    policy: ArrayLike,
+    reward: ArrayLike,
+    discount: float,
+    *,
+    tolerance: float = 1e-8,
+) -> Floats:
+    """Values of a policy: ``V = Σ_a π(a|s) Q(s, a)``, shape ``(S,)``.
+
+    Dense transitions are solved directly; sparse ones iterated until within `tolerance`.
+    """
+    move = _transition_matrices(T)
+    gamma = _check_discount(discount)
+    policy_ = _check_policy(policy, move)
+    gain = (policy_ * _check_reward(reward, move)).sum(axis=1)
+    return _evaluate(move.under(policy_), gain, gamma, tolerance, None)
+
+
+def state_visitation(
+    T: Any,
+    policy: ArrayLike,
+    start: ArrayLike,
+    discount: float = 1.0,
+    *,
+    horizon: int | None = None,
+    tolerance: float = 1e-10,
+) -> Floats:
+    """Expected discounted visits ``D(s) = Σ_t γ^t P(s_t = s)``, shape ``(S,)``.
+
+    Parameters
+    ----------
+    policy : (S, A), or (horizon - 1, S, A) for a policy that depends on time
+    start : (S,)
+        Distribution of the first state.
+    horizon : int, optional
+        Number of states of a trajectory (``t < horizon``); None for infinitely many, which needs
+        ``discount < 1``. The visits then sum to ``1/(1 − γ)``.
+    """
+    move = _transition_matrices(T)
+    first = np.asarray(start, dtype=float)
+    if first.shape != (move.n_states,):
+        raise ValueError(f"start must have shape ({move.n_states},), got {first.shape}")
+    if not (np.all(first >= 0) and abs(first.sum() - 1) <= _ROW_TOLERANCE):
+        raise ValueError("start must be a distribution: non-negative, sum 1")
+    if horizon is None:
+        gamma = _check_discount(discount)
+        return _visit_forever(
+            move.under(_check_policy(policy, move)), first, gamma, tolerance * (1 - gamma)
+        )
+    gamma = _check_discount(discount, finite=True)
+    n_steps = _check_horizon(horizon) - 1
+    steps = np.asarray(policy, dtype=float)
+    if steps.ndim == 3:
+        if len(steps) != n_steps:
+            raise ValueError(f"policy has {len(steps)} steps, but {horizon} states need {n_steps}")
+        stages = [_check_policy(stage, move) for stage in steps]
+    else:
+        stages = [_check_policy(steps, move)] * n_steps
+    now, total = first, first.copy()
+    for stage in stages:
+        now = gamma * move.push(now[:, None] * stage)
+        total += now
+    return total
+
+
+def greedy_policy(q: ArrayLike, tolerance: float = 0.0) -> Floats:
+    """All mass on the best action; shared equally among those within `tolerance` of the best.
+
+    With ``tolerance=0`` a tie goes to the first action.
+    """
+    q_ = np.asarray(q, dtype=float)
+    if tolerance == 0.0:
+        return np.asarray(np.eye(q_.shape[-1])[q_.argmax(axis=-1)])
+    best = (q_ >= q_.max(axis=-1, keepdims=True) - tolerance).astype(float)
+    return np.asarray(best / best.sum(axis=-1, keepdims=True))
+
+
+def soft_policy(q: ArrayLike, temperature: float = 1.0) -> Floats:
+    """``exp(Q/τ)``, normalised; safe for values of any size."""
+    q_ = np.asarray(q, dtype=float) / temperature
+    weight = np.exp(q_ - q_.max(axis=-1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+
+def _value_iteration(
+    T: Any,
+    reward: ArrayLike,
+    discount: float,
+    temperature: float,
+    horizon: int | None,
+    tolerance: float,
+    max_iter: int,
+    initial: ArrayLike | None,
+) -> Plan:
+    move = _transition_matrices(T)
+    gamma = _check_discount(discount, finite=horizon is not None)
+    r = _check_reward(reward, move)
+    values = _initial_values(initial, move)
+    if horizon is not None:
+        return _backward_induction(move, r, gamma, temperature, _check_horizon(horizon), values)
+    residual = np.inf
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        new = _backup(r + gamma * move.expect(values), temperature)
+        low, high = _macqueen(new - values, gamma)
+        values = new
+        residual = 0.5 * (high - low)
+        if residual <= tolerance:
+            values = values + 0.5 * (low + high)
+            break
+    q = r + gamma * move.expect(values)
+    return Plan(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
+
+
+def _backward_induction(
+    move: _Transitions, r: Floats, gamma: float, temperature: float, horizon: int, last: Floats
+) -> Plan:
+    """The first axis of the result is time; `last` are the values after the final action."""
+    q = np.empty((horizon, *r.shape))
+    values = np.empty((horizon, len(r)))
+    for t in range(horizon - 1, -1, -1):
+        q[t] = r + gamma * move.expect(last)
+        values[t] = last = _backup(q[t], temperature)
+    return Plan(values, q, _policy(q, temperature), True, horizon, 0.0)
+
+
+def _backup(q: Floats, temperature: float) -> Floats:
+    top = q.max(axis=-1)
+    if temperature == 0.0:
+        return np.asarray(top)
+    spread = np.exp((q - top[..., None]) / temperature).sum(axis=-1)
+    return np.asarray(top + temperature * np.log(spread))
+
+
+def _policy(q: Floats, temperature: float) -> Floats:
+    return greedy_policy(q) if temperature == 0.0 else soft_policy(q, temperature)
+
+
+def _entropy(policy: Floats) -> Floats:
+    positive = np.where(policy > 0, policy, 1.0)
+    return np.asarray(-(policy * np.log(positive)).sum(axis=-1))
+
+
+def _macqueen(step: Floats, gamma: float) -> tuple[float, float]:
+    """How far the solution may lie below and above the iterate after this step."""
+    scale = gamma / (1.0 - gamma)
+    return scale * float(step.min()), scale * float(step.max())
+
+
+def _evaluate(
+    P: Any, gain: Floats, gamma: float, tolerance: float, initial: Floats | None
+) -> Floats:
+    """Solve ``V = gain + γ P V``."""
+    if not sparse.issparse(P):
+        return np.asarray(np.linalg.solve(np.eye(len(gain)) - gamma * P, gain))
+    values = np.zeros(len(gain)) if initial is None else initial
+    # Rounding keeps the bounds from closing below a few units in the last place.
+    floor = 64 * np.finfo(float).eps / (1.0 - gamma) ** 2 * float(np.abs(gain).max())
+    while True:
+        new = gain + gamma * (P @ values)
+        low, high = _macqueen(new - values, gamma)
+        values = new
+        if 0.5 * (high - low) <= max(tolerance, floor):
+            return np.asarray(values + 0.5 * (low + high))
+
+
+def _visit_forever(P: Any, start: Floats, gamma: float, tolerance: float) -> Floats:
+    """Solve ``D = start + γ Pᵀ D``."""
+    if not sparse.issparse(P):
+        return np.asarray(np.linalg.solve(np.eye(len(start)) - gamma * P.T, start))
+    backwards = P.T.tocsr()
+    now, total, mass = start, start.copy(), 1.0
+    while mass > tolerance:
+        now = gamma * (backwards @ now)
+        total += now
+        mass *= gamma
+    return total
+
+
+class _Transitions:
+    """What the planners ask of transitions, whatever holds them."""
+
+    def __init__(
+        self,
+        n_states: int,
+        n_actions: int,
+        stacked: Any,
+        under: Callable[[Floats], Any],
+    ) -> None:
+        self.n_states, self.n_actions = n_states, n_actions
+        # (A·S, S), so that one product serves all actions.
+        self._stacked = stacked
+        self._stacked_t = stacked.T.tocsr() if sparse.issparse(stacked) else stacked.T
+        self.under = under
+
+    def expect(self, values: Floats) -> Floats:
+        """``E[V(s') | s, a]``, shape (S, A)."""
+        return np.asarray((self._stacked @ values).reshape(self.n_actions, self.n_states).T)
+
+    def push(self, mass: Floats) -> Floats:
+        """Where mass (S, A) on states and actions goes, shape (S,)."""
+        return np.asarray(self._stacked_t @ mass.T.ravel())
+
+
+def _transition_matrices(T: Any) -> _Transitions:
+    """Adapt dense arrays, lists of sparse matrices and tabular dynamics to one face."""
+    if isinstance(T, _Transitions):
+        return T
+    if hasattr(T, "transitions"):
+        T = T.transitions
+    if isinstance(T, list | tuple) and T and all(sparse.issparse(m) for m in T):
+        return _from_sparse([sparse.csr_array(m) for m in T])
+    dense = np.asarray(T, dtype=float)
+    if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
+        raise ValueError(
+            f"T must have shape (S, A, S) or be a list of sparse (S, S) matrices, got {dense.shape}"
+        )
+    by_action = np.ascontiguousarray(dense.transpose(1, 0, 2))
+    n_actions, n_states, _ = by_action.shape
+    stacked = by_action.reshape(-1, n_states)
+    _check_rows(stacked.sum(axis=1), stacked.min(axis=1), n_states)
+
+    def under(policy: Floats) -> Floats:
+        return np.asarray(np.matmul(policy[:, None, :], dense)[:, 0, :])
+
+    return _Transitions(n_states, n_actions, stacked, under)
+
+
+def _from_sparse(matrices: list[Any]) -> _Transitions:
+    n_states = matrices[0].shape[0]
+    for a, matrix in enumerate(matrices):
+        if matrix.shape != (n_states, n_states):
+            raise ValueError(f"T[{a}] has shape {matrix.shape}, expected {(n_states, n_states)}")
+    stacked = sparse.csr_array(sparse.vstack(matrices, format="csr"))
+    _check_rows(stacked.sum(axis=1), stacked.min(axis=1).toarray().ravel(), n_states)
+
+    def under(policy: Floats) -> Any:
+        n_actions = policy.shape[1]
+        states = np.arange(n_states)
+        # Block a of the chooser weighs the rows of action a; absent actions cost nothing.
+        chooser = sparse.csr_array(
+            (policy.T.ravel(), (np.tile(states, n_actions), np.arange(n_actions * n_states))),
+            shape=(n_states, n_actions * n_states),
+        )
+        chooser.eliminate_zeros()
+        return chooser @ stacked
+
+    return _Transitions(n_states, len(matrices), stacked, under)
+
+
+def _check_rows(total: Floats, lowest: Floats, n_states: int) -> None:
+    bad = np.flatnonzero(~((np.abs(total - 1.0) <= _ROW_TOLERANCE) & (lowest >= 0)))
+    if bad.size:
+        a, s = divmod(int(bad[0]), n_states)
+        raise ValueError(
+            f"T: the row of state {s} and action {a} sums to {total[bad[0]]:.6g} with smallest "
+            f"entry {lowest[bad[0]]:.6g}; every row must be a distribution"
+        )
+
+
+def _check_discount(discount: float, finite: bool = False) -> float:
+    if not (0.0 <= discount < 1.0 or (finite and discount == 1.0)):
+        remedy = "" if finite else "; without discounting, give a horizon"
+        raise ValueError(f"discount must be in [0, 1), got {discount!r}{remedy}")
+    return float(discount)
+
+
+def _check_horizon(horizon: int) -> int:
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ValueError(f"horizon must be a positive integer, got {horizon!r}")
+    return int(horizon)
+
+
+def _check_reward(reward: ArrayLike, move: _Transitions) -> Floats:
+    r = np.asarray(reward, dtype=float)
+    if r.shape == (move.n_states,):
+        r = np.repeat(r[:, None], move.n_actions, axis=1)
+    if r.shape != (move.n_states, move.n_actions):
+        raise ValueError(
+            f"reward must have shape ({move.n_states},) or ({move.n_states}, {move.n_actions}), "
+            f"got {r.shape}"
+        )
+    if not np.isfinite(r).all():
+        raise ValueError(f"reward is not finite at index {np.argwhere(~np.isfinite(r))[0]}")
+    return r
+
+
+def _check_policy(policy: ArrayLike, move: _Transitions) -> Floats:
+    p = np.asarray(policy, dtype=float)
+    if p.shape != (move.n_states, move.n_actions):
+        raise ValueError(
+            f"policy must have shape ({move.n_states}, {move.n_actions}), got {p.shape}"
+        )
+    good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= _ROW_TOLERANCE)
+    if not good.all():
+        raise ValueError(f"policy[{np.flatnonzero(~good)[0]}] is no distribution over the actions")
+    return p
+
+
+def _initial_values(initial: ArrayLike | None, move: _Transitions) -> Floats:
+    if initial is None:
+        return np.zeros(move.n_states)
+    values = np.array(initial, dtype=float)
+    if values.shape != (move.n_states,) or not np.isfinite(values).all():
+        raise ValueError(f"initial must be finite with shape ({move.n_states},)")
+    return values
