@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.special import gammaln, logsumexp
 
-Partition = tuple[int, ...]
-Floats = NDArray[np.float64]
+from agreement import Floats, Partition, canonical
+from agreement import compare as compare
+
 LogPrior = dict[Partition, Floats]  # partition -> its log probability, one for each grid value
 
 
@@ -45,18 +45,13 @@ class Exact:
     n_clusters: dict[int, float]  # non-empty clusters -> probability
     partitions: dict[Partition, float]  # restricted-growth labels -> probability
     hyper: dict[str, tuple[float, float]]  # inferred hyper-parameters -> posterior mean, sd
+    hyper_by_size: dict[tuple[str, int], tuple[float, float]]  # mean, sd of x · 1[k clusters]
     log_evidence: float
     node_of: NDArray[np.int64]  # (M,) node where each transition starts
     table: Table | None = field(default=None, repr=False)
 
 
 # ---------------------------------------------------------------- partitions, grids, DM
-
-
-def canonical(labels: Iterable[int]) -> Partition:
-    """Labels renumbered in order of first appearance (restricted growth)."""
-    seen: dict[int, int] = {}
-    return tuple(seen.setdefault(int(k), len(seen)) for k in labels)
 
 
 def set_partitions(n_nodes: int) -> list[Partition]:
@@ -80,7 +75,8 @@ def log_dm(xi: ArrayLike, alpha: ArrayLike) -> Floats:
     alpha = np.asarray(alpha, dtype=float)
     total = xi.shape[-1] * alpha
     per_action = gammaln(alpha[..., None] + xi) - gammaln(alpha)[..., None]
-    return gammaln(total) - gammaln(total + xi.sum(-1)) + per_action.sum(-1)
+    log_p: Floats = gammaln(total) - gammaln(total + xi.sum(-1)) + per_action.sum(-1)
+    return log_p
 
 
 def is_distribution(parameter: Any) -> bool:
@@ -158,11 +154,12 @@ def _posterior(
     p_partition = joint.sum(axis=(0, 2))
     p_sequence = joint.sum(axis=(0, 1))
     same = np.array([np.equal.outer(p, p) for p in map(np.array, partitions)])
-    moments = {}
+    # Inferred hyper-parameters: grid values and p(value, partition | data).
+    inferred = {}
     if is_distribution(alpha):
-        moments["alpha"] = _mean_sd(alphas, joint.sum(axis=(1, 2)))
+        inferred["alpha"] = (alphas, joint.sum(axis=2))
     if is_distribution(hyper):
-        moments[hyper_name] = _mean_sd(values, p_partition @ table.hyper_given_partition)
+        inferred[hyper_name] = (values, (p_partition[:, None] * table.hyper_given_partition).T)
     return Exact(
         co_clustering=np.einsum("p,pij->ij", p_partition, same),
         policy=policy,
@@ -170,7 +167,8 @@ def _posterior(
         actions=np.stack([(p_sequence @ (sequences == j)) for j in range(n_actions)], axis=-1),
         n_clusters=_n_clusters(dict(zip(partitions, p_partition, strict=True))),
         partitions={p: float(w) for p, w in zip(partitions, p_partition, strict=True)},
-        hyper=moments,
+        hyper={name: _mean_sd(x, w.sum(axis=1)) for name, (x, w) in inferred.items()},
+        hyper_by_size=_by_size(inferred, partitions),
         log_evidence=log_evidence,
         node_of=node_of,
         table=table,
@@ -198,6 +196,20 @@ def _policy(table: Table, phi: Floats) -> tuple[Floats, Floats]:
 def _mean_sd(values: Floats, probabilities: Floats) -> tuple[float, float]:
     mean = float(probabilities @ values)
     return mean, float(np.sqrt(probabilities @ (values - mean) ** 2))
+
+
+def _by_size(
+    inferred: Mapping[str, tuple[Floats, Floats]], partitions: Sequence[Partition]
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """Mean and sd of x · 1[k clusters]: what a sampler that ignores the partition gets wrong."""
+    sizes = np.array([len(set(p)) for p in partitions])
+    result = {}
+    for name, (x, w) in inferred.items():
+        for k in sorted(set(sizes.tolist())):
+            mean = float(x @ w[:, sizes == k].sum(axis=1))
+            square = float(x**2 @ w[:, sizes == k].sum(axis=1))
+            result[name, k] = (mean, float(np.sqrt(max(square - mean**2, 0.0))))
+    return result
 
 
 def _n_clusters(partitions: Mapping[Partition, float]) -> dict[int, float]:
@@ -317,30 +329,45 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
     `cases[g]` is the posterior given that value. Serves for unknowns on a grid (the scale of a
     decay) and for those of the dynamics, which change `loglik`.
     """
+    values = np.asarray(values, dtype=float)
     log_w = np.log(probabilities) + np.array([case.log_evidence for case in cases])
     log_evidence = float(logsumexp(log_w))
     w = np.exp(log_w - log_evidence)
 
-    def average(of: Callable[[Exact], Any]) -> Any:
-        return sum(weight * of(case) for weight, case in zip(w, cases, strict=True))
+    def average(terms: Iterable[Any]) -> Any:
+        return sum(weight * term for weight, term in zip(w, terms, strict=True))
 
-    policy = average(lambda c: c.policy)
-    square = average(lambda c: c.policy**2 + c.policy_sd**2)
-    keys = sorted({p for case in cases for p in case.partitions})
-    partitions = {p: float(average(lambda c, p=p: c.partitions.get(p, 0.0))) for p in keys}
-    hyper = {name: _mean_sd(np.asarray(values, dtype=float), w)}
+    def moments(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+        mean = average(m for m, _ in pairs)
+        square = average(m**2 + sd**2 for m, sd in pairs)
+        return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+    partitions = {p: 0.0 for case in cases for p in case.partitions}
+    for p in partitions:
+        partitions[p] = float(average(case.partitions.get(p, 0.0) for case in cases))
+    hyper = {name: _mean_sd(values, w)}
     for other in cases[0].hyper:
-        mean = average(lambda c, o=other: c.hyper[o][0])
-        second = average(lambda c, o=other: c.hyper[o][0] ** 2 + c.hyper[o][1] ** 2)
-        hyper[other] = (float(mean), float(np.sqrt(second - mean**2)))
+        hyper[other] = moments([case.hyper[other] for case in cases])
+    by_size = {}
+    for k in _n_clusters(partitions):
+        sizes = [case.n_clusters.get(k, 0.0) for case in cases]
+        mean = average(x * p for x, p in zip(values, sizes, strict=True))
+        square = average(x**2 * p for x, p in zip(values, sizes, strict=True))
+        by_size[name, k] = (float(mean), float(np.sqrt(max(square - mean**2, 0.0))))
+        for other in cases[0].hyper:
+            by_size[other, k] = moments(
+                [case.hyper_by_size.get((other, k), (0.0, 0.0)) for case in cases]
+            )
+    policy, policy_sd = moments([(case.policy, case.policy_sd) for case in cases])
     return Exact(
-        co_clustering=average(lambda c: c.co_clustering),
+        co_clustering=average(case.co_clustering for case in cases),
         policy=policy,
-        policy_sd=np.sqrt(np.maximum(square - policy**2, 0.0)),
-        actions=average(lambda c: c.actions),
+        policy_sd=policy_sd,
+        actions=average(case.actions for case in cases),
         n_clusters=_n_clusters(partitions),
         partitions=partitions,
         hyper=hyper,
+        hyper_by_size=by_size,
         log_evidence=log_evidence,
         node_of=cases[0].node_of,
     )
@@ -351,7 +378,7 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
 
 def gaussian_decay(scale: float = 1.0, offset: float = 0.0) -> Callable[[Floats], Floats]:
     """f(d) = (1 - ε) exp(-d²/σ_f²) + ε."""
-    return lambda d: (1.0 - offset) * np.exp(-(d**2) / scale**2) + offset
+    return lambda d: (1.0 - offset) * np.exp(-((d / scale) ** 2)) + offset
 
 
 def pairwise_distances(coordinates: ArrayLike) -> Floats:
@@ -369,7 +396,7 @@ def weights_potts(
     distances = np.asarray(distances, dtype=float)
     n_nodes = len(distances)
     weights = np.zeros((n_nodes, n_nodes))
-    f = decay(distances)
+    f = np.asarray(decay(distances), dtype=float)
     for i in range(n_nodes):
         others = [j for j in range(n_nodes) if j != i]
         nearest = sorted(others, key=lambda j: (distances[i, j], j))[:n_neighbors]
@@ -384,15 +411,18 @@ def small_problem(
 ) -> tuple[NDArray[np.int64], Floats, int, Floats]:
     """Five transitions, a node visited twice, one without any: (node_of, loglik, N, coordinates).
 
-    The likelihoods tell actions apart by factors of about e: informative, but ambiguous.
+    Actions 0 and 1 rule the left and the right half of the nodes; the likelihoods hint at them,
+    but leave doubt.
     """
-    if not 2 <= n_nodes <= 5:
-        raise ValueError(f"n_nodes must be 2 to 5, got {n_nodes}")
+    if not 3 <= n_nodes <= 5:
+        raise ValueError(f"n_nodes must be 3 to 5, got {n_nodes}")
     rng = np.random.default_rng(seed)
     order = rng.permutation(n_nodes)
     node_of = order[np.arange(5) % (n_nodes - 1)]
-    loglik = rng.normal(scale=1.2, size=(5, n_actions))
     coordinates = rng.uniform(0.0, 2.0, size=(n_nodes, 2))
+    right = coordinates[:, 0] > np.median(coordinates[:, 0])
+    loglik = rng.normal(size=(5, n_actions))
+    loglik[np.arange(5), right[node_of].astype(int)] += 2.0
     return node_of, loglik, n_nodes, coordinates
 
 
@@ -410,151 +440,3 @@ def draw(exact: Exact, chains: int, draws: int, rng: np.random.Generator) -> Sim
     return SimpleNamespace(
         labels=np.array(table.partitions)[p], actions=table.sequences[s], hyper=hyper
     )
-
-
-# ---------------------------------------------------------------- do draws match?
-
-
-@dataclass
-class _Group:
-    """Numbers estimated from the same random variables, so that they mix alike."""
-
-    names: list[str] = field(default_factory=list)
-    draws: list[Floats] = field(default_factory=list)  # each (chain, draw)
-    exact: list[float] = field(default_factory=list)
-    sd: list[float] = field(default_factory=list)  # of one draw, exact
-    scale: list[float] = field(default_factory=list)  # bounds third moment / variance of one draw
-
-    def add(self, name: str, draws: Any, exact: float, sd: float, scale: float = 1.0) -> None:
-        self.names.append(name)
-        self.draws.append(np.asarray(draws, dtype=float))
-        self.exact.append(float(exact))
-        self.sd.append(float(sd))
-        self.scale.append(float(scale))
-
-    def event(self, name: str, draws: Any, p: float) -> None:
-        self.add(name, draws, p, np.sqrt(max(p * (1.0 - p), 0.0)))
-
-
-def compare(posterior: Any, exact: Exact, *, alpha: Any = None, level: float = 1e-4) -> list[str]:
-    """What the draws get wrong: one line for each number beyond Monte Carlo error; [] if none.
-
-    Compared are co-clustering, number of clusters, partitions, action marginals, policies and the
-    means of inferred hyper-parameters. Standard errors come from batch means (at least 30 batches
-    a chain and 120 in all), so autocorrelated chains are judged fairly as long as a batch is
-    several autocorrelation times long.
-
-    Parameters
-    ----------
-    posterior : has `labels` (chain, draw, N), `actions` (chain, draw, M), and, where `exact`
-        infers hyper-parameters, `hyper[name]` (chain, draw).
-    alpha : number or (chain, draw); by default `posterior.hyper["alpha"]`.
-    level : probability that a right sampler is reported (Bonferroni over all numbers).
-    """
-    labels, actions = np.asarray(posterior.labels), np.asarray(posterior.actions)
-    hyper = getattr(posterior, "hyper", None) or {}
-    if alpha is None:
-        if "alpha" not in hyper:
-            raise ValueError("alpha: pass the concentration that the draws were made with")
-        alpha = hyper["alpha"]
-    expected = (len(exact.policy), len(exact.actions))
-    if (labels.shape[-1], actions.shape[-1]) != expected:
-        raise ValueError(f"labels and actions must end in {expected} nodes and transitions")
-
-    problems = [f"{name}: no draws" for name in exact.hyper if name not in hyper]
-    groups = [
-        _label_numbers(labels, exact),
-        _action_numbers(actions, exact),
-        _policy_numbers(labels, actions, alpha, exact),
-    ]
-    for name in exact.hyper:
-        if name in hyper:
-            mean, sd = exact.hyper[name]
-            groups.append(_Group())
-            groups[-1].add(f"E[{name}]", hyper[name], mean, sd, scale=2.0 * sd)
-    share = level / sum(len(group.names) for group in groups)
-    for group in groups:
-        if group.names:
-            problems += _discrepancies(group, share)
-    return problems
-
-
-def _label_numbers(labels: NDArray[np.int64], exact: Exact) -> _Group:
-    group = _Group()
-    n_nodes = labels.shape[-1]
-    for i, j in itertools.combinations(range(n_nodes), 2):
-        together = labels[..., i] == labels[..., j]
-        group.event(f"P(z_{i} = z_{j})", together, exact.co_clustering[i, j])
-    rows, which = np.unique(labels.reshape(-1, n_nodes), axis=0, return_inverse=True)
-    which = which.reshape(labels.shape[:-1])
-    seen = [canonical(row) for row in rows]
-    sizes = np.array([len(set(partition)) for partition in seen])[which]
-    for k in range(1, n_nodes + 1):
-        group.event(f"P({k} clusters)", sizes == k, exact.n_clusters.get(k, 0.0))
-    for partition in sorted({*seen, *exact.partitions}):
-        hit = np.array([other == partition for other in seen])[which]
-        group.event(f"P(partition {partition})", hit, exact.partitions.get(partition, 0.0))
-    return group
-
-
-def _action_numbers(actions: NDArray[np.int64], exact: Exact) -> _Group:
-    group = _Group()
-    for (t, j), p in np.ndenumerate(exact.actions):
-        group.event(f"P(a_{t} = {j})", actions[..., t] == j, p)
-    return group
-
-
-def _policy_numbers(
-    labels: NDArray[np.int64], actions: NDArray[np.int64], alpha: Any, exact: Exact
-) -> _Group:
-    """Policies of the draws, (xi_z + alpha) / (xi_z. + A alpha), at every node."""
-    group = _Group()
-    n_nodes, n_actions = exact.policy.shape
-    alpha = np.broadcast_to(np.asarray(alpha, dtype=float), labels.shape[:-1])
-    for i in range(n_nodes):
-        xi = np.zeros((*labels.shape[:-1], n_actions))
-        for t, node in enumerate(exact.node_of):
-            together = labels[..., i] == labels[..., node]
-            for j in range(n_actions):
-                xi[..., j] += together & (actions[..., t] == j)
-        total = xi.sum(axis=-1) + n_actions * alpha
-        for j in range(n_actions):
-            policy = (xi[..., j] + alpha) / total
-            group.add(f"policy({j} | node {i})", policy, exact.policy[i, j], exact.policy_sd[i, j])
-    return group
-
-
-def _discrepancies(group: _Group, level: float) -> list[str]:
-    """Numbers of one group further from the truth than `level` (two-sided, each) allows."""
-    x = np.stack(group.draws)  # (number, chain, draw)
-    exact, sd, scale = map(np.array, (group.exact, group.sd, group.scale))
-    chains, draws = x.shape[1:]
-    per_chain = max(30, -(-120 // chains))
-    length = draws // per_chain
-    if length < 10:
-        raise ValueError(f"{draws} draws a chain are too few, need {10 * per_chain}")
-    x = x[..., draws - per_chain * length :]
-    n = x.shape[1] * x.shape[2]
-    batches = x.reshape(len(x), chains * per_chain, length).mean(axis=-1)
-    estimate = batches.mean(axis=1)
-    error = batches.std(axis=1, ddof=1) / np.sqrt(batches.shape[1])
-    iid_error = x.std(axis=(1, 2)) / np.sqrt(n)
-
-    # Independent draws' worth of the sample. A rare event may not be seen often enough to tell;
-    # then its slowest sibling speaks for it.
-    ratio = np.divide(iid_error, error, out=np.ones_like(error), where=error > iid_error)
-    worth = n * ratio**2
-    too_rare = sd**2 * worth.min() < 50.0 * scale**2
-    worth[too_rare] = worth.min()
-
-    # The exact sd keeps the error from vanishing by luck; the last term is Bernstein's (or
-    # Cornish and Fisher's) correction for skewed draws.
-    quantile = stats.t.isf(level / 2.0, df=batches.shape[1] - 1)
-    error = np.maximum(error, sd / np.sqrt(worth))
-    allowed = quantile * error + quantile**2 * scale / (6.0 * worth)
-    allowed[sd < 1e-6] = 1e-8  # the impossible never happens, the certain always
-    return [
-        f"{group.names[q]}: draws say {estimate[q]:.5f}, exact is {exact[q]:.5f}, "
-        f"allowed error {allowed[q]:.5f}"
-        for q in np.flatnonzero(~(np.abs(estimate - exact) <= allowed))
-    ]
