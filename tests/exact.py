@@ -125,7 +125,7 @@ def _posterior(
 
     sequences = np.array(
         list(itertools.product(range(n_actions), repeat=n_transitions)), dtype=int
-    ).reshape(-1, n_transitions)
+    ).reshape(n_actions**n_transitions, n_transitions)
     phi = np.zeros((len(sequences), n_nodes, n_actions))
     log_l = np.zeros(len(sequences))
     for s, actions in enumerate(sequences):
