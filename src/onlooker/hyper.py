@@ -1,0 +1,118 @@
+"""Priors of hyper-parameters: a number fixes one, a prior infers it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from onlooker._validation import positive_number
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """The density of a positive hyper-parameter."""
+
+    @property
+    def mean(self) -> float:
+        """Its expectation, where chains start unless told otherwise."""
+
+    def logpdf(self, value: float) -> float:
+        """Log density; ``-inf`` outside the support."""
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Exponential with the given *mean* (not rate)."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        positive_number("mean", self.mean)
+
+    def logpdf(self, value: float) -> float:
+        """Log density."""
+        return -math.log(self.mean) - value / self.mean if value >= 0 else -math.inf
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+        return float(rng.exponential(self.mean))
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma with a shape and a *rate*: mean ``shape / rate``."""
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        positive_number("shape", self.shape)
+        positive_number("rate", self.rate)
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return self.shape / self.rate
+
+    def logpdf(self, value: float) -> float:
+        """Log density."""
+        if value <= 0:
+            return -math.inf
+        return (
+            self.shape * math.log(self.rate)
+            - math.lgamma(self.shape)
+            + (self.shape - 1) * math.log(value)
+            - self.rate * value
+        )
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+        return float(rng.gamma(self.shape, 1 / self.rate))
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Uniform in the logarithm, between `low` and `high`."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        positive_number("low", self.low)
+        positive_number("high", self.high)
+        if self.low >= self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return (self.high - self.low) / math.log(self.high / self.low)
+
+    def logpdf(self, value: float) -> float:
+        """Log density."""
+        if not self.low <= value <= self.high:
+            return -math.inf
+        return -math.log(value) - math.log(math.log(self.high / self.low))
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+        return float(math.exp(rng.uniform(math.log(self.low), math.log(self.high))))
+
+
+def check_hyper(name: str, value: Any, *, zero_ok: bool = False) -> None:
+    """Refuse what is neither a positive number nor a prior."""
+    if not isinstance(value, Prior):
+        positive_number(name, value, zero_ok=zero_ok)
+
+
+def require_fixed(name: str, value: Any) -> float:
+    """Return a number; refuse a prior where inference of `name` does not exist."""
+    if isinstance(value, Prior):
+        raise NotImplementedError(f"{name} cannot be inferred yet; fix it to a number")
+    return float(value)

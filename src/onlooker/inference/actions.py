@@ -1,0 +1,115 @@
+"""The latent actions: ``p(a_t = j) ∝ ℓ[t, j] · policy_j``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from onlooker._validation import Array
+from onlooker.inference.state import Counts, Data
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw(weights: Array, cumulative: Array, uniform: float) -> int:
+    """Draw an index with probability proportional to `weights`; -1 if all are zero.
+
+    The search counts instead of leaving early: a branch that cannot be foretold costs more than
+    the comparisons it saves.
+    """
+    n = len(weights)
+    total = 0.0
+    for j in range(n):
+        total += weights[j]
+        cumulative[j] = total
+    if total <= 0.0:
+        return -1
+    target = uniform * total
+    if target >= total:  # rounding must not reach an outcome of weight zero
+        target = np.nextafter(total, 0.0)
+    drawn = 0
+    for j in range(n - 1):
+        drawn += cumulative[j] <= target
+    return drawn
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_from_likelihood(actions: Array, likelihood: Array, rng: np.random.Generator) -> None:
+    """Draw every action from its likelihood alone: where chains start."""
+    cumulative = np.empty(likelihood.shape[1])
+    for t in range(len(actions)):
+        actions[t] = _draw(likelihood[t], cumulative, rng.random())
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def collapsed_actions(
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    alpha: float,
+    skip_single: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action with the controllers integrated out.
+
+    ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α)``, ``k`` being the cluster of the
+    transition's node. With `skip_single`, nodes with one transition are left to the blocked step.
+    """
+    n_nodes, n_actions = counts.node.shape
+    policy = np.empty(n_actions)
+    weights = np.empty(n_actions)
+    cumulative = np.empty(n_actions)
+    for i in range(n_nodes):
+        start, stop = data.first[i], data.first[i + 1]
+        if stop == start or (skip_single and stop == start + 1):
+            continue
+        cluster = counts.cluster[labels[i]]
+        node = counts.node[i]
+        for j in range(n_actions):
+            policy[j] = cluster[j] + alpha
+        for t in range(start, stop):
+            uniform = rng.random()
+            old = actions[t]
+            policy[old] -= 1.0
+            for j in range(n_actions):
+                weights[j] = data.likelihood[t, j] * policy[j]
+            new = _draw(weights, cumulative, uniform)
+            actions[t] = new
+            policy[new] += 1.0
+            cluster[old] -= 1
+            cluster[new] += 1
+            node[old] -= 1
+            node[new] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ordinary_actions(
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    controllers: Array,
+    skip_single: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action given the controllers: ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``."""
+    n_nodes, n_actions = counts.node.shape
+    weights = np.empty(n_actions)
+    cumulative = np.empty(n_actions)
+    for i in range(n_nodes):
+        start, stop = data.first[i], data.first[i + 1]
+        if skip_single and stop == start + 1:
+            continue
+        k = labels[i]
+        for t in range(start, stop):
+            for j in range(n_actions):
+                weights[j] = data.likelihood[t, j] * controllers[k, j]
+            new = _draw(weights, cumulative, rng.random())
+            if new < 0:  # every product underflowed: the old action stands
+                continue
+            old = actions[t]
+            actions[t] = new
+            counts.cluster[k, old] -= 1
+            counts.cluster[k, new] += 1
+            counts.node[i, old] -= 1
+            counts.node[i, new] += 1

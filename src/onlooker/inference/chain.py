@@ -1,0 +1,162 @@
+"""One Markov chain: a sweep draws every unknown once, given all the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlooker._validation import Array
+from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
+from onlooker.inference.controllers import draw_controllers
+from onlooker.inference.indicators import Scheme
+from onlooker.inference.partition import PartitionSampler
+from onlooker.inference.problem import Problem
+from onlooker.inference.state import Data, State, Tables, count, make_tables
+
+_NO_CONTROLLERS = np.zeros((0, 0))
+
+
+class Chain:
+    """A chain at one of its states.
+
+    Parameters
+    ----------
+    problem
+        Nodes, transitions and likelihoods.
+    partition
+        The sampler of the partition.
+    alpha
+        Concentration of the controllers' Dirichlet prior.
+    collapsed
+        Integrate the controllers out rather than draw them.
+    blocked
+        Draw indicator and action of single-transition nodes together.
+    rng
+        The chain's own generator.
+    state
+        Where to go on from; without it the chain starts with actions drawn from their
+        likelihoods.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        partition: PartitionSampler,
+        *,
+        alpha: float,
+        collapsed: bool,
+        blocked: bool = False,
+        rng: np.random.Generator | None = None,
+        state: State | None = None,
+        tables: Tables | None = None,
+    ) -> None:
+        self.problem = problem
+        self.partition = partition
+        self.alpha = alpha
+        self.collapsed = collapsed
+        self.blocked = blocked
+        self.data = Data(problem.first, problem.likelihood)
+        self.tables = tables or make_tables(alpha, problem.n_actions, problem.n_transitions)
+        self.state = self._start(rng) if state is None else state
+
+    def _start(self, rng: np.random.Generator | None) -> State:
+        rng = np.random.default_rng() if rng is None else rng
+        actions = np.empty(self.problem.n_transitions, dtype=np.int32)
+        draw_from_likelihood(actions, self.data.likelihood, rng)
+        labels, arrays, hyper = self.partition.start(rng)
+        counts = count(
+            actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
+        )
+        state = State(rng, actions, labels, counts, hyper, arrays)
+        if not self.collapsed:
+            controllers = np.empty(counts.cluster.shape)
+            draw_controllers(controllers, counts.cluster, self.alpha, rng)
+            state.arrays["controllers"] = controllers
+        return state
+
+    def _scheme(self) -> Scheme:
+        controllers = log_controllers = _NO_CONTROLLERS
+        if not self.collapsed:
+            controllers = self.state.arrays["controllers"]
+            with np.errstate(divide="ignore"):
+                log_controllers = np.log(controllers)
+        return Scheme(
+            self.alpha,
+            self.tables,
+            not self.collapsed,
+            controllers,
+            log_controllers,
+            self.blocked,
+        )
+
+    def sweep(self) -> None:
+        """Draw actions, partition and controllers once."""
+        state = self.state
+        if self.collapsed:
+            collapsed_actions(
+                state.actions,
+                state.labels,
+                state.counts,
+                self.data,
+                self.alpha,
+                self.blocked,
+                state.rng,
+            )
+        else:
+            ordinary_actions(
+                state.actions,
+                state.labels,
+                state.counts,
+                self.data,
+                state.arrays["controllers"],
+                self.blocked,
+                state.rng,
+            )
+            self._draw_controllers()
+        self.partition.update(state, self.data, self._scheme())
+
+    def _draw_controllers(self) -> None:
+        state = self.state
+        draw_controllers(state.arrays["controllers"], state.counts.cluster, self.alpha, state.rng)
+
+    # -- what a state says ----------------------------------------------------------------------
+
+    @property
+    def actions(self) -> Array:
+        """The latent actions, in the order of the problem's transitions."""
+        actions = np.empty_like(self.state.actions)
+        actions[self.problem.order] = self.state.actions
+        return actions
+
+    @property
+    def n_controllers(self) -> int:
+        """Clusters in use."""
+        return int(np.count_nonzero(self.state.counts.size))
+
+    def policy(self) -> Array:
+        """``(N, A)``: the nodes' policies by this one state.
+
+        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``.
+        """
+        state = self.state
+        if not self.collapsed:
+            return np.asarray(state.arrays["controllers"][state.labels])
+        cluster = state.counts.cluster[state.labels] + self.alpha
+        return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
+
+    def log_joint(self) -> float:
+        """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
+        state = self.state
+        chosen = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1)
+        used = state.counts.size > 0
+        log_dm = (
+            self.tables.action[state.counts.cluster[used]].sum()
+            - self.tables.total[state.counts.total[used]].sum()
+        )
+        return float(chosen.sum() + log_dm + self.partition.log_prior(state))
+
+
+def describe(chain: Chain) -> dict[str, Any]:
+    """The scalars that a progress line shows."""
+    return {"controllers": chain.n_controllers, **chain.state.hyper}

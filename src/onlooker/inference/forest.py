@@ -1,0 +1,246 @@
+"""The link graph of the ddCRP: links, components and their counts, kept up to date.
+
+Every node has one out-link, so each component has exactly one cycle (a self-link counts). Taking
+node i's link away splits its component if and only if the nodes that reach i are not all of it;
+they are found by walking in-links from i. No global search.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from onlooker._validation import Array
+from onlooker.inference.indicators import Slots, close_slot, open_slot
+from onlooker.inference.state import Counts
+
+
+class Forest(NamedTuple):
+    """Links and what is needed to change one in little time."""
+
+    link: Array
+    """``c_i``."""
+    child: Array
+    """First in-link of each node, -1 for none; self-links are not listed."""
+    next: Array
+    """The next node with the same target, -1 at the end."""
+    prev: Array
+    """The one before, -1 at the front."""
+    pool: Array
+    """Member lists: slot k's nodes are ``pool[start[k] : start[k] + size[k]]``."""
+    start: Array
+    room: Array
+    """How many members slot k's stretch of the pool can hold."""
+    at: Array
+    """Each node's position in its slot's list."""
+    top: Array
+    """``top[0]``: where the unused end of the pool begins."""
+
+
+POOL_FACTOR = 4
+"""The pool holds this many entries a node: one tight copy, and room to double any list."""
+
+
+def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
+    """Build the lists of a link graph; returns them with labels and slots."""
+    import scipy.sparse
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(links)
+    graph = scipy.sparse.csr_array((np.ones(n), (np.arange(n), links)), shape=(n, n))
+    n_components, labels = connected_components(graph, directed=False)
+    labels = labels.astype(np.int32)
+    sizes = np.bincount(labels, minlength=n)
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    members = np.argsort(labels, kind="stable")
+    pool = np.zeros(POOL_FACTOR * n + 2, dtype=np.int32)
+    pool[:n] = members
+    at = np.empty(n, dtype=np.int32)
+    at[members] = np.arange(n) - start[labels[members]]
+    empty = np.full(n, -1, dtype=np.int32)
+    forest = Forest(
+        link=links.astype(np.int32),
+        child=empty.copy(),
+        next=empty.copy(),
+        prev=empty.copy(),
+        pool=pool,
+        start=start.astype(np.int64),
+        room=sizes.astype(np.int64),
+        at=at,
+        top=np.array([n], dtype=np.int64),
+    )
+    _list_in_links(forest)
+    slots = Slots(np.arange(n), np.arange(n), np.array([n_components], dtype=np.int64))
+    return forest, labels, slots
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _list_in_links(forest: Forest) -> None:
+    for i in range(len(forest.link) - 1, -1, -1):
+        _enlist(i, forest)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _enlist(i: int, forest: Forest) -> None:
+    """Put node i at the front of its target's in-links."""
+    j = forest.link[i]
+    if j == i:
+        return
+    head = forest.child[j]
+    forest.next[i] = head
+    forest.prev[i] = -1
+    if head >= 0:
+        forest.prev[head] = i
+    forest.child[j] = i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _delist(i: int, forest: Forest) -> None:
+    """Take node i out of its target's in-links."""
+    j = forest.link[i]
+    if j == i:
+        return
+    before, after = forest.prev[i], forest.next[i]
+    if before >= 0:
+        forest.next[before] = after
+    else:
+        forest.child[j] = after
+    if after >= 0:
+        forest.prev[after] = before
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _compact(forest: Forest, slots: Slots, size: Array) -> None:
+    """Lay all member lists out tightly at the start of the pool."""
+    copy = np.empty(len(forest.link), dtype=forest.pool.dtype)
+    top = 0
+    for p in range(slots.n[0]):
+        k = slots.order[p]
+        begin = forest.start[k]
+        forest.start[k] = top
+        forest.room[k] = size[k]
+        for m in range(size[k]):
+            copy[top] = forest.pool[begin + m]
+            top += 1
+    forest.pool[:top] = copy[:top]
+    forest.top[0] = top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reserve(k: int, needed: int, forest: Forest, slots: Slots, size: Array) -> None:
+    """See to it that slot k's list can hold `needed` members."""
+    if needed <= forest.room[k]:
+        return
+    room = 2 * needed
+    if forest.top[0] + room > len(forest.pool):
+        _compact(forest, slots, size)
+        room = min(room, len(forest.pool) - forest.top[0])
+    begin, top = forest.start[k], forest.top[0]
+    for m in range(size[k]):
+        forest.pool[top + m] = forest.pool[begin + m]
+    forest.start[k] = top
+    forest.room[k] = room
+    forest.top[0] = top + room
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count_in(i: int, k: int, sign: int, counts: Counts) -> None:
+    """Add node i's counts to slot k, or take them out."""
+    own = 0
+    for j in range(counts.node.shape[1]):
+        own += counts.node[i, j]
+        counts.cluster[k, j] += sign * counts.node[i, j]
+    counts.total[k] += sign * own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _append(i: int, k: int, labels: Array, forest: Forest, slots: Slots, size: Array) -> None:
+    _reserve(k, size[k] + 1, forest, slots, size)
+    forest.pool[forest.start[k] + size[k]] = i
+    forest.at[i] = size[k]
+    labels[i] = k
+    size[k] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _take_out(i: int, k: int, forest: Forest, size: Array) -> None:
+    last = forest.pool[forest.start[k] + size[k] - 1]
+    forest.pool[forest.start[k] + forest.at[i]] = last
+    forest.at[last] = forest.at[i]
+    size[k] -= 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
+    """Collect in `walk` the nodes from which links lead to i, and i; give up beyond `most`.
+
+    The set does not depend on i's own link. Returns its size, or ``most + 1``.
+    """
+    walk[0] = i
+    n = 1
+    done = 0
+    while done < n:
+        j = forest.child[walk[done]]
+        done += 1
+        while j >= 0:
+            if j != i:  # i's own link may close the cycle
+                if n == most:
+                    return most + 1
+                walk[n] = j
+                n += 1
+            j = forest.next[j]
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def detach(
+    i: int, n_reach: int, walk: Array, labels: Array, forest: Forest, slots: Slots, counts: Counts
+) -> int:
+    """Take node i's link away (it then links to itself); returns the slot that holds i.
+
+    `walk` holds the `n_reach` nodes that reach i. If they are less than the component, they
+    become one of their own.
+    """
+    old = labels[i]
+    _delist(i, forest)
+    forest.link[i] = i
+    if n_reach == counts.size[old]:
+        return old
+    new = open_slot(slots)
+    counts.cluster[new] = 0
+    counts.total[new] = 0
+    counts.size[new] = 0
+    forest.room[new] = 0
+    for m in range(n_reach):
+        _take_out(walk[m], old, forest, counts.size)
+        _append(walk[m], new, labels, forest, slots, counts.size)
+        _count_in(walk[m], new, 1, counts)
+    for j in range(counts.cluster.shape[1]):
+        counts.cluster[old, j] -= counts.cluster[new, j]
+    counts.total[old] -= counts.total[new]
+    return new
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def attach(i: int, j: int, labels: Array, forest: Forest, slots: Slots, counts: Counts) -> None:
+    """Link node i, which links to itself, to j; merge their components if they are two."""
+    if j == i:
+        return
+    forest.link[i] = j
+    _enlist(i, forest)
+    kept, gone = labels[j], labels[i]
+    if kept == gone:
+        return
+    if counts.size[kept] < counts.size[gone]:  # the smaller one moves
+        kept, gone = gone, kept
+    _reserve(kept, counts.size[kept] + counts.size[gone], forest, slots, counts.size)
+    begin = forest.start[gone]
+    for m in range(counts.size[gone]):
+        _append(forest.pool[begin + m], kept, labels, forest, slots, counts.size)
+    for a in range(counts.cluster.shape[1]):
+        counts.cluster[kept, a] += counts.cluster[gone, a]
+    counts.total[kept] += counts.total[gone]
+    counts.size[gone] = 0
+    close_slot(slots, gone)

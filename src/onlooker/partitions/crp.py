@@ -1,0 +1,40 @@
+"""As many clusters as it takes, without regard to space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.inference.problem import Problem
+from onlooker.partitions.base import PartitionPrior
+
+if TYPE_CHECKING:
+    from onlooker.inference.partition import RestaurantIndicators
+
+
+@dataclass
+class ChineseRestaurant(PartitionPrior):
+    """The Chinese restaurant process: a Dirichlet process mixture of controllers.
+
+    Parameters
+    ----------
+    concentration
+        γ: the weight of a new cluster against the counts of those there are.
+    """
+
+    concentration: float | Prior = 1.0
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        check_hyper("concentration", self.concentration)
+
+    def sampler(self, problem: Problem) -> RestaurantIndicators:
+        """Make the sampler."""
+        from onlooker.inference.partition import RestaurantIndicators
+
+        return RestaurantIndicators(
+            problem.n_nodes, require_fixed("concentration", self.concentration)
+        )

@@ -1,0 +1,84 @@
+"""As many clusters as it takes, near states together: the heart of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from onlooker.hyper import Exponential, Prior, check_hyper
+from onlooker.inference.problem import Problem
+from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.decay import Decay, GaussianDecay
+from onlooker.partitions.geometry import TOLERANCE, Geometry
+from onlooker.partitions.potts import check_spatial
+
+if TYPE_CHECKING:
+    from onlooker.inference.partition import LinkSampler
+
+
+@dataclass(eq=False)
+class DistanceDependent(PartitionPrior):
+    """The distance-dependent Chinese restaurant process.
+
+    Every node links to a node, ``p(c_i = j) ∝ f(d_ij)``, or to itself, ``∝ ν``; the clusters are
+    the connected components of the links.
+
+    Parameters
+    ----------
+    self_link
+        ν: a number fixes it, a prior infers it. The default, an exponential with mean 0.1, is the
+        one that gives the paper's figures.
+    decay
+        From distance to similarity.
+    n_neighbors
+        Links go to the nearest so many nodes only; None: to any.
+    coordinates
+        ``(S, d)`` positions of integer states.
+    metric
+        A name, a callable of two vectors, or a matrix of distances.
+    self_link_step
+        How ν is drawn: ``"slice"``, or the paper's ``"metropolis"`` with the prior as proposal.
+    start
+        Where chains start: every node linked to its ``"nearest"`` neighbour or to ``"self"``.
+    tolerance
+        The decaying part of the similarity is stored where it exceeds this share of its maximum.
+    """
+
+    self_link: float | Prior = field(default_factory=lambda: Exponential(0.1))
+    decay: Decay = field(default_factory=lambda: GaussianDecay(1.0, 0.01))
+    n_neighbors: int | None = None
+    coordinates: Any = None
+    metric: Any = "euclidean"
+    self_link_step: Literal["slice", "metropolis"] = "slice"
+    start: Literal["nearest", "self"] = "nearest"
+    tolerance: float = TOLERANCE
+
+    collapsed_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        check_hyper("self_link", self.self_link)
+        check_spatial(self.decay, self.n_neighbors)
+        if self.self_link_step not in ("slice", "metropolis"):
+            raise ValueError(
+                f"self_link_step must be 'slice' or 'metropolis', got {self.self_link_step!r}"
+            )
+        if self.start not in ("nearest", "self"):
+            raise ValueError(f"start must be 'nearest' or 'self', got {self.start!r}")
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
+
+    def geometry(self, problem: Problem) -> Geometry:
+        """Where the nodes lie."""
+        return Geometry(problem.states, self.coordinates, self.metric)
+
+    def sampler(self, problem: Problem) -> LinkSampler:
+        """Make the sampler; this finds the neighbours."""
+        from onlooker.inference.partition import LinkOptions, LinkSampler
+
+        geometry = self.geometry(problem)
+        graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
+        options = LinkOptions(start=self.start, nu_step=self.self_link_step)
+        return LinkSampler(graph, geometry.scan_order, self.self_link, options)

@@ -1,0 +1,295 @@
+"""Distances between nodes, and the sparse graph of similarities that the spatial priors use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from onlooker._validation import Array, finite_array, positive_integer
+from onlooker.partitions.decay import Decay
+
+Metric = str | Callable[[Array, Array], float] | Array
+
+TOLERANCE = float(np.finfo(np.float64).eps)
+"""Similarities below this share of their maximum are dropped: the default cut-off."""
+
+_MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
+_CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Similarities of nodes: a sparse decaying part and a constant one.
+
+    The similarity of nodes i and j is ``weights[p] + offset`` where ``indices[p] == j`` among
+    ``p`` in ``indptr[i]:indptr[i + 1]``, and `offset` for all other pairs. A node is never its
+    own neighbour.
+    """
+
+    indptr: Array
+    indices: Array
+    weights: Array
+    offset: float
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """``Σ_{j ≠ i} f(d_ij)`` of every node."""
+        sums = np.zeros(self.n_nodes)
+        if len(self.weights):
+            filled = np.flatnonzero(np.diff(self.indptr))
+            sums[filled] = np.add.reduceat(self.weights, self.indptr[filled])
+        return sums + self.offset * (self.n_nodes - 1)
+
+    def toarray(self) -> Array:
+        """All similarities as a dense ``(N, N)`` array with a diagonal of 0."""
+        dense = np.full((self.n_nodes, self.n_nodes), self.offset)
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+        dense[rows, self.indices] += self.weights
+        np.fill_diagonal(dense, 0.0)
+        return dense
+
+
+class Geometry:
+    """Where the nodes lie: distances among them and from any other state to them.
+
+    Parameters
+    ----------
+    states
+        The nodes' states, ``(N,)`` integers or ``(N, d)`` floats.
+    coordinates
+        ``(S, d)`` positions of the integer states; floats are their own coordinates, and integer
+        states without coordinates lie on a line.
+    metric
+        ``"euclidean"``, ``"cityblock"``, ``"chebyshev"``, any name that SciPy's ``cdist`` knows, a
+        callable of two vectors, or a matrix of distances: ``(S, S)`` between integer states, or
+        ``(N, N)`` between nodes.
+    """
+
+    def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
+        self.states = states
+        self._table = None if coordinates is None else _check_coordinates(coordinates, states)
+        self.matrix: Array | None = None
+        self.metric = metric
+        if not isinstance(metric, str) and not callable(metric):
+            self.matrix = _check_distances(metric)
+            largest = int(states.max()) + 1 if states.ndim == 1 else 0
+            if len(self.matrix) not in (largest, len(states)) and not (
+                states.ndim == 1 and len(self.matrix) > largest
+            ):
+                raise ValueError(
+                    f"metric is a {self.matrix.shape} matrix; it must have one row for each of "
+                    f"the {len(states)} nodes, or for each integer state"
+                )
+
+    def coordinates(self, states: Array) -> Array:
+        """The positions of `states`."""
+        if states.ndim == 2:
+            return states
+        if self._table is not None:
+            _refuse_beyond(states, len(self._table), "coordinates")
+            return self._table[states]
+        return states[:, None].astype(np.float64)
+
+    @cached_property
+    def _nodes(self) -> Array:
+        return self.coordinates(self.states)
+
+    @property
+    def _minkowski(self) -> float | None:
+        if self.matrix is None and isinstance(self.metric, str):
+            return _MINKOWSKI.get(self.metric)
+        return None
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(self._nodes)
+
+    @cached_property
+    def scan_order(self) -> Array:
+        """The nodes in an order that keeps near ones together, which caches like."""
+        if self._minkowski is None:
+            return np.arange(len(self.states))
+        return np.asarray(self._tree.indices).astype(np.int64)
+
+    def _matrix_rows(self, states: Array) -> Array:
+        """Rows of the distance matrix for `states`, columns for the nodes."""
+        assert self.matrix is not None
+        by_state = self.states.ndim == 1 and len(self.matrix) > int(self.states.max())
+        if by_state and states.ndim == 1:
+            _refuse_beyond(states, len(self.matrix), "the distance matrix")
+            return self.matrix[np.ix_(states, self.states)]
+        if states is self.states:
+            return self.matrix
+        raise ValueError(
+            "the metric is a matrix of distances between nodes, so it cannot place other states; "
+            "make them nodes (nodes=...) or give a metric by name"
+        )
+
+    def distances(self, states: Array) -> Array:
+        """Distances from `states` to all nodes, ``(n, N)``."""
+        if self.matrix is not None:
+            return self._matrix_rows(states)
+        from scipy.spatial.distance import cdist
+
+        metric: Any = "cityblock" if self.metric == "manhattan" else self.metric
+        return np.asarray(cdist(self.coordinates(states), self._nodes, metric=metric))
+
+    def _near(self, radius: float) -> Iterator[tuple[Array, Array, Array]]:
+        """Triplets (row, column, distance) of distinct nodes within `radius`, in blocks of rows."""
+        n = len(self.states)
+        if self._minkowski is not None and np.isfinite(radius):
+            from scipy.spatial import cKDTree
+
+            order = self.scan_order
+            block = max(1, min(n, 20_000))
+            for start in range(0, n, block):
+                rows = order[start : start + block]
+                tree = cKDTree(self._nodes[rows])
+                found = tree.sparse_distance_matrix(
+                    self._tree, radius, p=self._minkowski, output_type="ndarray"
+                )
+                row, column, distance = rows[found["i"]], found["j"], found["v"]
+                keep = row != column
+                yield row[keep], column[keep], distance[keep]
+            return
+        block = max(1, _CHUNK // n)
+        for start in range(0, n, block):
+            stop = min(n, start + block)
+            if self.matrix is not None:
+                distance = self._matrix_rows(self.states)[start:stop]
+            else:
+                distance = self.distances(self.states[start:stop])
+            distance = distance.copy()
+            distance[np.arange(stop - start), np.arange(start, stop)] = np.inf
+            row, column = np.nonzero(distance <= radius)
+            keep = np.isfinite(distance[row, column])
+            row, column = row[keep], column[keep]
+            yield row + start, column, distance[row, column]
+
+    def nearest(self, n_neighbors: int) -> tuple[Array, Array]:
+        """The `n_neighbors` nearest other nodes of each node, ``(N, n)``, and their distances."""
+        n = len(self.states)
+        k = min(positive_integer("n_neighbors", n_neighbors), n - 1)
+        if k == 0:
+            return np.empty((n, 0), dtype=np.int64), np.empty((n, 0))
+        if self._minkowski is not None:
+            distance, index = self._tree.query(self._nodes, k=k + 1, p=self._minkowski)
+            return _drop_self(index, distance)
+        indices, distances = [], []
+        block = max(1, _CHUNK // n)
+        for start in range(0, n, block):
+            stop = min(n, start + block)
+            full = self.matrix is not None
+            rows = (
+                self._matrix_rows(self.states)[start:stop]
+                if full
+                else self.distances(self.states[start:stop])
+            )
+            rows = rows.copy()
+            rows[np.arange(stop - start), np.arange(start, stop)] = np.inf
+            chosen = np.argsort(rows, axis=1, kind="stable")[:, :k]
+            indices.append(chosen)
+            distances.append(np.take_along_axis(rows, chosen, axis=1))
+        return np.concatenate(indices), np.concatenate(distances)
+
+    def similarity(
+        self, decay: Decay, n_neighbors: int | None = None, *, tolerance: float = TOLERANCE
+    ) -> Similarity:
+        """The similarity graph: all pairs, or to the nearest `n_neighbors` of each node.
+
+        Over all pairs, the decaying part is stored only where ``g`` exceeds `tolerance`; the
+        constant offset needs no storage. With `n_neighbors`, other nodes have similarity 0.
+        """
+        n = len(self.states)
+        if n_neighbors is not None:
+            index, distance = self.nearest(n_neighbors)
+            rows = np.repeat(np.arange(n), index.shape[1])
+            return _assemble(n, [(rows, index.ravel(), decay(distance).ravel())], 0.0)
+        parts = (
+            (row, column, decay.local(distance))
+            for row, column, distance in self._near(decay.radius(tolerance))
+        )
+        return _assemble(n, list(parts), decay.offset)
+
+
+def symmetrised(graph: Similarity) -> Similarity:
+    """``w_ij = ½ f(d_ij) (1[j ∈ N_i] + 1[i ∈ N_j])`` of a one-sided neighbourhood."""
+    import scipy.sparse
+
+    shape = (graph.n_nodes, graph.n_nodes)
+    one_sided = scipy.sparse.csr_array((graph.weights, graph.indices, graph.indptr), shape=shape)
+    both = scipy.sparse.csr_array((one_sided + one_sided.T) * 0.5)
+    both.sort_indices()
+    return Similarity(
+        both.indptr.astype(np.int64), both.indices.astype(np.int32), both.data, graph.offset
+    )
+
+
+def _assemble(n: int, parts: list[tuple[Array, Array, Array]], offset: float) -> Similarity:
+    counts = np.zeros(n, dtype=np.int64)
+    for row, _, _ in parts:
+        counts += np.bincount(row, minlength=n)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    weights = np.empty(indptr[-1])
+    while parts:  # let go of each block once it is placed
+        row, column, weight = parts.pop()
+        order = np.lexsort((column, row))
+        row = row[order]
+        first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+        within = np.arange(len(row)) - np.repeat(first, np.diff(np.r_[first, len(row)]))
+        place = indptr[row] + within
+        indices[place] = column[order]
+        weights[place] = weight[order]
+    return Similarity(indptr, indices, weights, offset)
+
+
+def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
+    """Take each node itself out of its list of nearest nodes."""
+    n, width = index.shape
+    own = index == np.arange(n)[:, None]
+    missing = ~own.any(axis=1)  # several nodes in one place: the list may lack the node itself
+    own[missing, -1] = True
+    keep = ~own
+    return index[keep].reshape(n, width - 1), distance[keep].reshape(n, width - 1)
+
+
+def _refuse_beyond(states: Array, n_states: int, what: str) -> None:
+    if len(states) and states.max() >= n_states:
+        where = int(np.argmax(states >= n_states))
+        raise ValueError(
+            f"state {states[where]} at index {where} has no row in {what} ({n_states} rows)"
+        )
+
+
+def _check_coordinates(coordinates: Any, states: Array) -> Array:
+    table = np.asarray(coordinates)
+    table = finite_array("coordinates", table[:, None] if table.ndim == 1 else table, ndim=2)
+    if states.ndim == 2:
+        raise ValueError("coordinates are for integer states; these states are vectors already")
+    _refuse_beyond(states, len(table), "coordinates")
+    return table
+
+
+def _check_distances(metric: Any) -> Array:
+    matrix = finite_array("metric", metric, ndim=2)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"metric must be a square matrix of distances, got {matrix.shape}")
+    if (matrix < 0).any():
+        i, j = (int(x) for x in np.argwhere(matrix < 0)[0])
+        raise ValueError(f"metric[{i}, {j}] is negative; distances are not")
+    if not np.allclose(matrix, matrix.T):
+        i, j = (int(x) for x in np.argwhere(~np.isclose(matrix, matrix.T))[0])
+        raise ValueError(f"metric[{i}, {j}] differs from metric[{j}, {i}]; distances are symmetric")
+    return matrix

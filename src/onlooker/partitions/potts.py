@@ -1,0 +1,79 @@
+"""Finitely many clusters that like to be contiguous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from onlooker._validation import positive_integer
+from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.inference.problem import Problem
+from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.decay import Decay, GaussianDecay
+from onlooker.partitions.geometry import Geometry, symmetrised
+
+if TYPE_CHECKING:
+    from onlooker.inference.partition import FiniteIndicators
+
+
+@dataclass(eq=False)
+class Potts(PartitionPrior):
+    """The Potts model: ``p(z) ∝ exp(β Σ_{i<j} w_ij δ(z_i, z_j))``.
+
+    Parameters
+    ----------
+    n_clusters
+        Number of clusters, K.
+    beta
+        Inverse temperature: how strongly near states are drawn together.
+    decay
+        From distance to similarity.
+    n_neighbors
+        Only the nearest so many nodes attract, ``w_ij = ½ f(d_ij) (1[j ∈ N_i] + 1[i ∈ N_j])``;
+        None: all pairs, ``w_ij = f(d_ij)``.
+    coordinates
+        ``(S, d)`` positions of integer states.
+    metric
+        A name, a callable of two vectors, or a matrix of distances.
+    """
+
+    n_clusters: int
+    beta: float | Prior = 1.6
+    decay: Decay = field(default_factory=lambda: GaussianDecay(1.0))
+    n_neighbors: int | None = 8
+    coordinates: Any = None
+    metric: Any = "euclidean"
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        positive_integer("n_clusters", self.n_clusters)
+        check_hyper("beta", self.beta, zero_ok=True)
+        check_spatial(self.decay, self.n_neighbors)
+
+    def geometry(self, problem: Problem) -> Geometry:
+        """Where the nodes lie."""
+        return Geometry(problem.states, self.coordinates, self.metric)
+
+    def sampler(self, problem: Problem) -> FiniteIndicators:
+        """Make the sampler; this finds the neighbours."""
+        from onlooker.inference.partition import FiniteIndicators
+
+        graph = self.geometry(problem).similarity(self.decay, self.n_neighbors)
+        if self.n_neighbors is not None:
+            graph = symmetrised(graph)
+        return FiniteIndicators(
+            problem.n_nodes,
+            self.n_clusters,
+            graph=graph,
+            beta=require_fixed("beta", self.beta),
+        )
+
+
+def check_spatial(decay: Any, n_neighbors: Any) -> None:
+    """Refuse a decay or a neighbourhood that is none."""
+    if not isinstance(decay, Decay):
+        raise TypeError(f"decay must be a Decay such as GaussianDecay(1.0), got {decay!r}")
+    if n_neighbors is not None:
+        positive_integer("n_neighbors", n_neighbors)

@@ -1,0 +1,23 @@
+"""One controller a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onlooker.inference.problem import Problem
+from onlooker.partitions.base import PartitionPrior
+
+if TYPE_CHECKING:
+    from onlooker.inference.partition import FixedPartition
+
+
+@dataclass
+class Static(PartitionPrior):
+    """Every state has a controller of its own; nothing is shared and nothing is clustered."""
+
+    def sampler(self, problem: Problem) -> FixedPartition:
+        """Make the sampler."""
+        from onlooker.inference.partition import FixedPartition
+
+        return FixedPartition(problem.n_nodes)
