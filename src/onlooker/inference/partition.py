@@ -193,8 +193,8 @@ class RestaurantIndicators:
 
     def start(self, rng: np.random.Generator) -> tuple[Array, dict[str, Array], dict[str, float]]:
         """Labels are uniform over a few clusters."""
-        labels = rng.integers(self.n_start, size=self.n_nodes, dtype=np.int32)
-        _, labels = np.unique(labels, return_inverse=True)  # no empty cluster is in use
+        drawn = rng.integers(self.n_start, size=self.n_nodes)
+        labels = np.unique(drawn, return_inverse=True)[1]  # no empty cluster is in use
         n_used = int(labels.max()) + 1
         every = np.arange(self.n_slots)
         slots = Slots(every, every.copy(), np.array([n_used], dtype=np.int64))
