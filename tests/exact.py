@@ -378,7 +378,12 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
 
 def gaussian_decay(scale: float = 1.0, offset: float = 0.0) -> Callable[[Floats], Floats]:
     """f(d) = (1 - ε) exp(-d²/σ_f²) + ε."""
-    return lambda d: (1.0 - offset) * np.exp(-((d / scale) ** 2)) + offset
+
+    def decay(d: Floats) -> Floats:
+        f: Floats = (1.0 - offset) * np.exp(-((d / scale) ** 2)) + offset
+        return f
+
+    return decay
 
 
 def pairwise_distances(coordinates: ArrayLike) -> Floats:
