@@ -378,17 +378,12 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
 
 def gaussian_decay(scale: float = 1.0, offset: float = 0.0) -> Callable[[Floats], Floats]:
     """f(d) = (1 - ε) exp(-d²/σ_f²) + ε."""
-
-    def decay(d: Floats) -> Floats:
-        f: Floats = (1.0 - offset) * np.exp(-((d / scale) ** 2)) + offset
-        return f
-
-    return decay
+    return lambda d: (1.0 - offset) * np.exp(-((d / scale) ** 2)) + offset
 
 
 def pairwise_distances(coordinates: ArrayLike) -> Floats:
     x = np.asarray(coordinates, dtype=float)
-    return np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+    return np.asarray(np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1)))
 
 
 def weights_potts(
