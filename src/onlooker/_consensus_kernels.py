@@ -7,7 +7,8 @@ n_kl the sizes of their intersections,
 
 where f(n) = n log2(n) / N gives the variation of information and f(n) = n² / N² Binder's loss. So
 one search serves both. ``step[n] = [f(n + 1) - f(n)] - [f(1) - f(0)]`` is all it needs: what a node
-adds when it joins n others, compared with standing alone.
+adds when it joins n others, compared with standing alone. Binder's step is linear in n, so that
+for it the counts of pairs say as much as the draws.
 """
 
 from __future__ import annotations
@@ -36,6 +37,18 @@ class Draws(NamedTuple):
     weights: Floats
 
 
+class Evidence(NamedTuple):
+    """What the search knows of the draws: themselves, or the counts of their pairs.
+
+    Exactly one is given, the other is empty: ``pairs[i, j]`` is the number of draws in which i and
+    j are together, ``per_pair`` what one of them weighs.
+    """
+
+    draws: Draws
+    pairs: Ints32
+    per_pair: float
+
+
 class Rules(NamedTuple):
     """What the search minimises, and within which bounds."""
 
@@ -48,9 +61,12 @@ class Rules(NamedTuple):
 class State(NamedTuple):
     """A partition under construction; label -1 marks a node not yet placed.
 
-    ``counts[r, k]`` is n_kl for the draw cluster with table row r, ``gain[r, k]`` the weighted step
-    from it. ``rows[i, b]`` is the row of node i's cluster in draw b, or -1 - c when that cluster c
-    is so small that walking through its members beats reading a row.
+    Intersections n_kl with a draw's large clusters, of more nodes than half the width of the
+    tables, lie in ``counts[r, k]``, the weighted steps from them in ``gain[r, k]`` (with a last row
+    of zeros). Those with a small cluster lie one after the other in ``slots`` as pairs (k, n_kl), a
+    pair with n_kl = 0 closing the list. ``rows[i, b]`` is the row r of node i's cluster in draw b,
+    or -1 - s if its list begins at slot s. So a draw needs at most 4 N entries, however many
+    clusters there are.
     """
 
     labels: Ints
@@ -58,6 +74,7 @@ class State(NamedTuple):
     rows: Ints32
     counts: Ints32
     gain: Floats
+    slots: Ints32
 
 
 @njit(cache=True, nogil=True)
@@ -128,7 +145,7 @@ def overlaps(labels: Ints32, draws: Draws, f: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def companions(labels: Ints32, draws: Draws) -> tuple[Floats, Floats]:
-    """Per node: how many of its own cluster are with it, summed over draws; how often it is alone."""
+    """Per node, in the mean over draws: companions from its own cluster; being alone."""
     n = labels.size
     together = np.zeros(n)
     alone = np.zeros(n)
@@ -149,9 +166,10 @@ def companions(labels: Ints32, draws: Draws) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(nodes_by_draws: Ints, out: Floats) -> None:
-    """out[i, j] = share of draws in which i and j are together; blocked to stay in the cache."""
+def count_pairs(nodes_by_draws: Ints) -> Ints32:
+    """The number of draws in which i and j are together; in blocks that stay in the cache."""
     n, n_draws = nodes_by_draws.shape
+    out = np.empty((n, n), np.int32)
     block = 64
     for first in range(0, n, block):
         for second in range(first, n, block):
@@ -162,49 +180,71 @@ def count_pairs(nodes_by_draws: Ints, out: Floats) -> None:
                     together = np.int32(0)
                     for b in range(n_draws):
                         together += np.int32(mine[b] == other[b])
-                    out[i, j] = together / n_draws
-                    out[j, i] = out[i, j]
+                    out[i, j] = together
+                    out[j, i] = together
+    return out
 
 
 @njit(cache=True, nogil=True)
-def build(labels: Ints, width: int, draws: Draws, rules: Rules) -> State:
-    """The tables for a partition, with room for ``width`` clusters (see `State`).
-
-    Rows are kept for draw clusters of more than width / 4 nodes only, so the tables hold at most
-    4 N entries a draw however many clusters there are.
-    """
+def build(labels: Ints, width: int, evidence: Evidence, rules: Rules) -> State:
+    """The state of a partition, with room for ``width`` clusters."""
+    draws = evidence.draws
     n, n_draws = labels.size, draws.weights.size
+    n_rows = (2 * (draws.start[1:] - draws.start[:-1]) > width).sum()
     rows = np.empty((n, n_draws), np.int32)
-    n_rows = 0
-    for c in range(draws.start.size - 1):
-        n_rows += 4 * (draws.start[c + 1] - draws.start[c]) > width
     counts = np.zeros((n_rows, width), np.int32)
-    gain = np.zeros((n_rows, width))
+    gain = np.zeros((n_rows + 1, width))
+    slots = np.zeros((draws.members.size + draws.start.size, 2), np.int32)
+    count = np.zeros(width, np.int32)
     row = 0
     for b in range(n_draws):
         for c in range(draws.offset[b], draws.offset[b + 1]):
             nodes = draws.members[draws.start[c] : draws.start[c + 1]]
-            if 4 * nodes.size <= width:
-                for j in nodes:
-                    rows[j, b] = -1 - c
+            at = draws.start[c] + c  # one slot more than nodes: the closing pair
+            r = row if 2 * nodes.size > width else -1 - at
+            for j in nodes:
+                rows[j, b] = r
+                if labels[j] >= 0:
+                    count[labels[j]] += 1
+            if r >= 0:
+                for k in range(width):
+                    counts[r, k] = count[k]
+                    gain[r, k] = draws.weights[b] * rules.step[count[k]]
+                count[:] = 0
+                row += 1
                 continue
             for j in nodes:
-                rows[j, b] = row
-                if labels[j] >= 0:
-                    counts[row, labels[j]] += 1
-            for k in range(width):
-                gain[row, k] = draws.weights[b] * rules.step[counts[row, k]]
-            row += 1
+                k = labels[j]
+                if k >= 0 and count[k] > 0:
+                    slots[at, 0], slots[at, 1] = k, count[k]
+                    count[k] = 0
+                    at += 1
     sizes = np.zeros(width, np.int64)
-    for i in range(n):
-        if labels[i] >= 0:
-            sizes[labels[i]] += 1
-    return State(labels, sizes, rows, counts, gain)
+    for k in labels:
+        if k >= 0:
+            sizes[k] += 1
+    return State(labels, sizes, rows, counts, gain, slots)
 
 
 @njit(cache=True, nogil=True)
-def shift(i: int, k: int, by: int, state: State, draws: Draws, rules: Rules) -> None:
+def shift_slot(at: int, k: int, by: int, slots: Ints32) -> None:
+    """Change the entry of cluster k in the list that begins at a slot; no gaps remain."""
+    while slots[at, 1] > 0 and slots[at, 0] != k:
+        at += 1
+    slots[at, 0] = k
+    slots[at, 1] += by
+    if slots[at, 1] == 0:
+        last = at
+        while slots[last + 1, 1] > 0:
+            last += 1
+        slots[at, 0], slots[at, 1] = slots[last, 0], slots[last, 1]
+        slots[last, 1] = 0
+
+
+@njit(cache=True, nogil=True)
+def shift(i: int, k: int, by: int, state: State, evidence: Evidence, rules: Rules) -> None:
     """Put node i into cluster k (by = 1) or take it out (by = -1)."""
+    draws = evidence.draws
     state.labels[i] = k if by > 0 else -1
     state.sizes[k] += by
     for b in range(draws.weights.size):
@@ -212,39 +252,61 @@ def shift(i: int, k: int, by: int, state: State, draws: Draws, rules: Rules) -> 
         if r >= 0:
             state.counts[r, k] += by
             state.gain[r, k] = draws.weights[b] * rules.step[state.counts[r, k]]
+        else:
+            shift_slot(-1 - r, k, by, state.slots)
 
 
 @njit(cache=True, nogil=True)
-def costs(i: int, state: State, draws: Draws, rules: Rules, out: Floats, count: Ints) -> None:
-    """out[k] = expected loss with node i in cluster k, less that with node i alone.
-
-    ``count`` is scratch: all zero before and after.
-    """
+def add_large(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> None:
+    """Add the weighted steps of node i over the draws in which its cluster has a table row."""
     own = state.labels[i]
-    out[:] = 0.0
     mine = 0.0
+    rows = np.empty(draws.weights.size + 3, np.int64)
+    n_rows = 0
     for b in range(draws.weights.size):
         r = state.rows[i, b]
         if r >= 0:
-            for k in range(out.size):
-                out[k] += state.gain[r, k]
+            rows[n_rows] = r
+            n_rows += 1
             if own >= 0:
                 mine += draws.weights[b] * rules.step[state.counts[r, own] - 1]
+    rows[n_rows : n_rows + 3] = state.gain.shape[0] - 1  # a row of zeros
+    for at in range(0, n_rows, 4):  # four rows at a time: up to three times as fast
+        p, q, r, s = rows[at], rows[at + 1], rows[at + 2], rows[at + 3]
+        for k in range(out.size):
+            out[k] += (state.gain[p, k] + state.gain[q, k]) + (state.gain[r, k] + state.gain[s, k])
     if own >= 0:
         out[own] = mine
+
+
+@njit(cache=True, nogil=True)
+def add_small(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> None:
+    """Add the weighted steps of node i over the draws in which its cluster has slots."""
+    own = state.labels[i]
     for b in range(draws.weights.size):
         r = state.rows[i, b]
         if r < 0:
-            nodes = draws.members[draws.start[-1 - r] : draws.start[-r]]
-            for j in nodes:
-                k = state.labels[j]
-                if j != i and k >= 0:
-                    n = count[k]
-                    out[k] += draws.weights[b] * (rules.step[n + 1] - rules.step[n])
-                    count[k] = n + 1
-            for j in nodes:
-                if state.labels[j] >= 0:
-                    count[state.labels[j]] = 0
+            at = -1 - r
+            while state.slots[at, 1] > 0:
+                k = state.slots[at, 0]
+                out[k] += draws.weights[b] * rules.step[state.slots[at, 1] - (k == own)]
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def costs(i: int, state: State, evidence: Evidence, rules: Rules, out: Floats) -> None:
+    """out[k] = expected loss with node i in cluster k, less that with node i alone."""
+    own = state.labels[i]
+    out[:] = 0.0
+    if evidence.pairs.shape[0] > 0:
+        for j in range(state.labels.size):
+            k = state.labels[j]
+            if k >= 0 and j != i:
+                out[k] += evidence.pairs[i, j]
+        out *= evidence.per_pair
+    else:
+        add_large(i, state, evidence.draws, rules, out)
+        add_small(i, state, evidence.draws, rules, out)
     for k in range(out.size):
         out[k] = rules.penalty * rules.step[state.sizes[k] - (k == own)] - 2.0 * out[k]
 
@@ -255,7 +317,7 @@ def choose(i: int, state: State, rules: Rules, cost: Floats) -> int:
     own = state.labels[i]
     width = state.sizes.size
     free, used = width, 0
-    best = own
+    best = int(own)
     lowest = cost[own] - rules.tolerance if own >= 0 else np.inf
     for k in range(width):
         if state.sizes[k] == 0:
@@ -281,7 +343,7 @@ def shuffled(nodes: Ints, rng: np.random.Generator) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def compact(state: State, draws: Draws, rules: Rules) -> State:
+def compact(state: State, evidence: Evidence, rules: Rules) -> State:
     """The same partition in tables of fitting width: a multiple of 8 with room to grow."""
     number = np.full(state.sizes.size, -1, np.int64)
     used = 0
@@ -293,92 +355,86 @@ def compact(state: State, draws: Draws, rules: Rules) -> State:
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = number[labels[i]]
-    return build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), draws, rules)
+    return build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), evidence, rules)
 
 
 @njit(cache=True, nogil=True)
-def visit(nodes: Ints, state: State, draws: Draws, rules: Rules) -> tuple[State, int, float]:
+def visit(nodes: Ints, state: State, evidence: Evidence, rules: Rules) -> tuple[State, int, float]:
     """Put each node where it costs least; the state, the number of moves, the change in loss."""
     cost = np.empty(state.sizes.size)
-    count = np.zeros(state.sizes.size, np.int64)
     moves, change = 0, 0.0
     for i in nodes:
-        costs(i, state, draws, rules, cost, count)
+        costs(i, state, evidence, rules, cost)
         own = state.labels[i]
         k = choose(i, state, rules, cost)
         if k == own:
             continue
         if own >= 0:
             change -= cost[own]
-            shift(i, own, -1, state, draws, rules)
+            shift(i, own, -1, state, evidence, rules)
         if k == state.sizes.size:
-            state = compact(state, draws, rules)
+            state = compact(state, evidence, rules)
             cost = np.zeros(state.sizes.size)
-            count = np.zeros(state.sizes.size, np.int64)
-            k = np.argmin(state.sizes)
+            k = int(np.argmin(state.sizes))
         change += cost[k]
-        shift(i, k, 1, state, draws, rules)
+        shift(i, k, 1, state, evidence, rules)
         moves += 1
     return state, moves, change
 
 
 @njit(cache=True, nogil=True)
-def sweeten(state: State, draws: Draws, rules: Rules, rng: np.random.Generator) -> State:
+def sweeten(state: State, evidence: Evidence, rules: Rules, rng: np.random.Generator) -> State:
     """Visit all nodes in random order until none wants to move."""
     moves = 1
     while moves > 0:
         if 8 * ((state.sizes > 0).sum() // 8 + 2) < state.sizes.size // 2:
-            state = compact(state, draws, rules)
+            state = compact(state, evidence, rules)
         nodes = shuffled(np.arange(state.labels.size), rng)
-        state, moves, _ = visit(nodes, state, draws, rules)
+        state, moves, _ = visit(nodes, state, evidence, rules)
     return state
 
 
 @njit(cache=True, nogil=True)
 def dissolve(
-    k: int, state: State, draws: Draws, rules: Rules, rng: np.random.Generator
+    k: int, state: State, evidence: Evidence, rules: Rules, rng: np.random.Generator
 ) -> tuple[State, bool]:
     """Take cluster k apart and place its nodes anew; undone unless the loss falls."""
     nodes = shuffled(np.flatnonzero(state.labels == k), rng)
     before = state.labels.copy()
     cost = np.empty(state.sizes.size)
-    count = np.zeros(state.sizes.size, np.int64)
     change = 0.0
     for i in nodes:
-        costs(i, state, draws, rules, cost, count)
+        costs(i, state, evidence, rules, cost)
         change -= cost[k]
-        shift(i, k, -1, state, draws, rules)
-    new, _, gained = visit(nodes, state, draws, rules)
+        shift(i, k, -1, state, evidence, rules)
+    new, _, gained = visit(nodes, state, evidence, rules)
     if change + gained < -rules.tolerance:
         return new, True
     if new.sizes.size != state.sizes.size:  # the clusters were renumbered on the way
-        return build(before, state.sizes.size, draws, rules), False
+        return build(before, state.sizes.size, evidence, rules), False
     for i in nodes:
         if new.labels[i] != k:
-            shift(i, new.labels[i], -1, new, draws, rules)
-            shift(i, k, 1, new, draws, rules)
+            shift(i, new.labels[i], -1, new, evidence, rules)
+            shift(i, k, 1, new, evidence, rules)
     return new, False
 
 
 @njit(cache=True, nogil=True)
 def search(
-    labels: Ints, draws: Draws, rules: Rules, zealous: int, rng: np.random.Generator
+    labels: Ints, evidence: Evidence, rules: Rules, zealous: bool, rng: np.random.Generator
 ) -> Ints:
-    """Place what is unplaced (label -1), sweeten, then take up to ``zealous`` clusters apart."""
-    width = 8 * ((labels.max() + 2) // 8 + 1)
-    state = build(labels.copy(), width, draws, rules)
+    """Place what is unplaced (label -1) and sweeten; if zealous, take clusters apart as well."""
+    state = build(labels.copy(), 8 * ((labels.max() + 2) // 8 + 1), evidence, rules)
     nodes = shuffled(np.flatnonzero(labels < 0), rng)
-    state, _, _ = visit(nodes, state, draws, rules)
-    state = sweeten(state, draws, rules, rng)
-    attempts = 0
-    while attempts < zealous:
-        better = False
+    state, _, _ = visit(nodes, state, evidence, rules)
+    state = sweeten(state, evidence, rules, rng)
+    improved = zealous
+    while improved:
+        improved = False
         for k in shuffled(np.flatnonzero(state.sizes > 0), rng):
-            attempts += 1
-            state, better = dissolve(k, state, draws, rules, rng)
-            if better or attempts >= zealous:
-                break
-        if not better:
-            break
-        state = sweeten(state, draws, rules, rng)
+            if k < state.sizes.size and state.sizes[k] > 0:
+                state, better = dissolve(k, state, evidence, rules, rng)
+                improved |= better
+        if improved:
+            state = sweeten(state, evidence, rules, rng)
     return state.labels

@@ -42,6 +42,7 @@ Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 _TOLERANCE = 1e-12  # losses closer than this are the same up to rounding
+_MOST_PAIRED = 6_000  # nodes whose pairs are counted: 144 MB, and as much again for a tree
 _RANKING_BUDGET = 10**8  # labels read to rank draws as starting points: about 0.2 s
 
 
@@ -109,17 +110,18 @@ def consensus(
     *,
     max_clusters: int | None = None,
     restarts: int = 16,
-    zealous: int = 10,
+    zealous: bool = True,
     a: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> ConsensusResult:
     """Find the partition with the least expected loss over the draws.
 
     Each search places node after node in random order where it costs least, then visits all nodes
-    again until none wants to move, then takes whole clusters apart and places their nodes anew. A
-    quarter of the searches start from the best draws, the others from nothing or from random labels
-    in turn. A greedy search promises a local minimum only, never worse than any of the draws ranked
-    as starting points (all of them, unless there are very many) that ``max_clusters`` permits.
+    again until none wants to move; the best quarter of them go on to take clusters apart and place
+    their nodes anew. A quarter of the searches start from the best draws and the best level of a
+    hierarchical clustering, the others from nothing or from random labels in turn. A greedy search
+    promises a local minimum only, never worse than any of the draws ranked as starting points (all
+    of them, unless there are very many) that ``max_clusters`` permits.
 
     Parameters
     ----------
@@ -131,42 +133,43 @@ def consensus(
         The most clusters the result may have; by default no bound.
     restarts : int
         Number of searches.
-    zealous : int
-        Clusters that each search takes apart at most.
+    zealous : bool
+        Whether to take clusters apart.
     a : float
         Cost of parting what belongs together, between 0 and 2; joining what does not costs 2 - a.
         Above 1 gives fewer clusters, below 1 more.
     random_state : int, numpy.random.Generator, optional
         The result is the same for the same seed, however the draws are ordered and labelled.
     """
-    unique = _Unique(_check_draws(draws))
-    n = unique.labels.shape[1]
+    every = _check_draws(draws)
+    unique, n = _Unique(every), every.shape[1]
     _check_loss(loss)
     _check_cost(a)
     restarts = _check_count(restarts, "restarts", 1)
-    zealous = _check_count(zealous, "zealous", 0)
     most = n if max_clusters is None else _check_count(max_clusters, "max_clusters", 1)
     rng = np.random.default_rng(random_state)
 
     f = _terms(loss, n)
     step = np.append(np.diff(f), 0.0) - (f[1] - f[0])  # the last entry is never read
     rules = kernels.Rules(step, 2.0 - a, min(most, n), _TOLERANCE)
-    best, lowest, agreeing = unique.labels[0], np.inf, 0
-    for start in _starts(unique, f, a, rules.max_clusters, restarts, rng):
-        found = kernels.search(start, unique.index, rules, zealous, rng)
-        labels = kernels.canonical_rows(found[None, :], n)[0]
-        value = unique.expected_loss(labels, f, a)
-        if abs(value - lowest) <= _TOLERANCE:
-            agreeing += 1
-        elif value < lowest:
-            best, lowest, agreeing = labels, value, 1
+    pairs = _count_pairs(every) if n <= _MOST_PAIRED else None
+    evidence = _evidence(loss, pairs, unique)
+    value = _Valued(unique, f, a)
+    found = []
+    for start in _starts(value, pairs, rules.max_clusters, restarts, rng):
+        found.append(value(kernels.search(start, evidence, rules, False, rng)))
+    found.sort(key=lambda pair: pair[0])
+    if zealous:
+        for at, (_, labels) in enumerate(found[: max(1, restarts // 4)]):
+            found[at] = value(kernels.search(labels.astype(int), evidence, rules, True, rng))
+    lowest, best = min(found, key=lambda pair: pair[0])
     return ConsensusResult(
         labels=best.astype(np.int64),
         loss=loss,
         expected_loss=lowest,
         n_clusters=int(best.max()) + 1,
         n_restarts=restarts,
-        n_agreeing=agreeing,
+        n_agreeing=sum(reached <= lowest + _TOLERANCE for reached, _ in found),
         membership=_membership(best, unique),
     )
 
@@ -203,7 +206,8 @@ def credible_ball(
 
     def farthest(among: NDArray[np.int64]) -> NDArray[np.int64]:
         at = distances[among]
-        return unique.labels[among[at >= at.max() - _TOLERANCE]].astype(np.int64)
+        chosen: NDArray[np.int64] = unique.labels[among[at >= at.max() - _TOLERANCE]].astype(int)
+        return chosen
 
     return CredibleBall(
         radius=radius,
@@ -235,7 +239,7 @@ def binder_loss(labels: ArrayLike, draws: ArrayLike, *, a: float = 1.0) -> Any:
 
 
 def variation_of_information(first: ArrayLike, second: ArrayLike) -> float:
-    """Variation of information of two partitions, H(first | second) + H(second | first), in bits."""
+    """Variation of information of two partitions in bits: H(first | second) + H(second | first)."""
     return _distance("vi", first, second)
 
 
@@ -261,13 +265,9 @@ def adjusted_rand_index(first: ArrayLike, second: ArrayLike) -> float:
 def co_clustering(draws: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """The (N, N) matrix of P(z_i = z_j): the share of draws in which i and j are together."""
     labels = _check_draws(draws)
-    out = np.empty((labels.shape[1], labels.shape[1]), dtype=dtype)
-    if out.dtype not in (np.float32, np.float64):
-        raise TypeError(f"dtype must be float32 or float64, got {out.dtype}")
-    # Narrow labels let one instruction compare many draws.
-    narrow = np.uint8 if labels.max() < 256 else np.uint16 if labels.max() < 65536 else np.int32
-    kernels.count_pairs(np.ascontiguousarray(labels.T.astype(narrow)), out)
-    return out
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.divide(_count_pairs(labels), labels.shape[0], dtype=dtype, casting="unsafe")
 
 
 def canonical(labels: ArrayLike) -> NDArray[np.int64]:
@@ -318,18 +318,49 @@ def _terms(loss: Loss, n: int) -> Floats:
     return number * np.log2(np.maximum(number, 1.0)) / n
 
 
+def _count_pairs(labels: Ints32) -> Ints32:
+    # Narrow labels let one instruction compare many draws.
+    narrow = np.uint8 if labels.max() < 256 else np.uint16 if labels.max() < 65536 else np.int32
+    pairs: Ints32 = kernels.count_pairs(np.ascontiguousarray(labels.T.astype(narrow)))
+    return pairs
+
+
+def _evidence(loss: Loss, pairs: Ints32 | None, unique: _Unique) -> kernels.Evidence:
+    """Pairs suffice for Binder's loss, and take less time than the draws."""
+    if loss == "vi" or pairs is None:
+        return kernels.Evidence(unique.index, np.empty((0, 0), np.int32), 0.0)
+    none = np.empty(0, np.int64)
+    draws = kernels.Draws(np.empty(0, np.int32), none, none, np.empty(0))
+    return kernels.Evidence(draws, pairs, 2.0 / (unique.counts.sum() * pairs.size))
+
+
+class _Valued:
+    """Labels -> (expected loss, canonical labels)."""
+
+    def __init__(self, unique: _Unique, f: Floats, a: float) -> None:
+        self.unique, self.f, self.a = unique, f, a
+
+    def __call__(self, labels: NDArray[np.int64]) -> tuple[float, Ints32]:
+        rows = _canonical_rows(labels[None, :], "labels")
+        return self.unique.expected_loss(rows[0], self.f, self.a), rows[0]
+
+
 def _starts(
-    unique: _Unique, f: Floats, a: float, most: int, restarts: int, rng: np.random.Generator
+    value: _Valued, pairs: Ints32 | None, most: int, restarts: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
     """Starting labels of each search; -1 leaves a node to be placed."""
-    n_draws, n = unique.labels.shape
-    n_clusters = unique.labels.max(axis=1) + 1
+    draws = value.unique.labels
+    n = draws.shape[1]
+    n_clusters = draws.max(axis=1) + 1
     allowed = np.flatnonzero(n_clusters <= most)
-    affordable = max(16, _RANKING_BUDGET // (n_draws * n))
+    affordable = max(16, _RANKING_BUDGET // draws.size)
     if allowed.size > affordable:
         allowed = allowed[np.linspace(0, allowed.size - 1, affordable).astype(int)]
-    ranked = np.argsort([unique.expected_loss(unique.labels[b], f, a) for b in allowed])
-    starts = [unique.labels[allowed[b]].astype(np.int64) for b in ranked[: max(1, restarts // 4)]]
+    ranked = sorted((value(draws[b]) for b in allowed), key=lambda pair: pair[0])
+    ranked = ranked[: max(1, restarts // 4 - 1)]
+    if restarts > 1 and n > 1 and pairs is not None:
+        ranked.append(_best_cut(value, pairs, np.minimum(n_clusters, most), most))
+    starts = [labels.astype(np.int64) for _, labels in ranked]
     while len(starts) < restarts:
         if len(starts) % 2:
             starts.append(np.full(n, -1, np.int64))
@@ -339,10 +370,33 @@ def _starts(
     return starts
 
 
+def _best_cut(
+    value: _Valued, pairs: Ints32, n_clusters: NDArray[Any], most: int
+) -> tuple[float, Ints32]:
+    """The best level of the tree of average linkage: joins clusters as no node's move can."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    n_draws, n = pairs[0, 0], len(pairs)
+    tree = linkage(1.0 - pairs[np.triu_indices(n, 1)] / n_draws, "average")
+    levels: dict[int, tuple[float, Ints32]] = {}
+
+    def look(at: NDArray[Any]) -> int:
+        for k in set(at.astype(int).tolist()) - levels.keys():
+            levels[k] = value(fcluster(tree, k, "maxclust"))
+        return min(sorted(levels), key=lambda k: levels[k][0])
+
+    grid = np.append(np.geomspace(1, most, 16), np.quantile(n_clusters, [0, 0.25, 0.5, 0.75, 1]))
+    k = look(grid)
+    below = max((m for m in levels if m < k), default=k)
+    above = min((m for m in levels if m > k), default=k)
+    return levels[look(np.linspace(below, above, 16))]
+
+
 def _membership(labels: Ints32, unique: _Unique) -> Floats:
     together, alone = kernels.companions(labels, unique.index)
     size = np.bincount(labels)[labels]
-    return np.clip(np.where(size > 1, together / np.maximum(size - 1, 1), alone), 0.0, 1.0)
+    share = np.where(size > 1, together / np.maximum(size - 1, 1), alone)
+    return np.minimum(share, 1.0)  # the weights may sum to a little more than one
 
 
 def _expected_loss(loss: Loss, labels: ArrayLike, draws: ArrayLike, a: float) -> Any:
@@ -404,7 +458,8 @@ def _canonical_rows(given: NDArray[Any], name: str) -> Ints32:
     if n_values > 4 * rows.shape[1] + 1024:  # too wide for a table of labels
         values, inverse = np.unique(rows, return_inverse=True)
         rows, n_values = inverse.reshape(rows.shape), values.size
-    return kernels.canonical_rows(rows.astype(np.int64, copy=False), n_values)
+    out: Ints32 = kernels.canonical_rows(rows.astype(np.int64, copy=False), n_values)
+    return out
 
 
 def _check_loss(loss: str) -> None:
