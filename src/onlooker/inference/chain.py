@@ -31,7 +31,8 @@ class Chain:
     collapsed
         Integrate the controllers out rather than draw them.
     blocked
-        Draw indicator and action of single-transition nodes together.
+        Draw indicator and action of single-transition nodes together, where the partition's
+        sampler can.
     rng
         The chain's own generator.
     state
@@ -55,7 +56,7 @@ class Chain:
         self.partition = partition
         self.alpha = alpha
         self.collapsed = collapsed
-        self.blocked = blocked
+        self.blocked = blocked and partition.can_block
         self.data = Data(problem.first, problem.likelihood)
         self.tables = tables or make_tables(alpha, problem.n_actions, problem.n_transitions)
         self.state = self._start(rng) if state is None else state

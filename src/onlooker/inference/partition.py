@@ -39,6 +39,8 @@ class PartitionSampler(Protocol):
 
     n_slots: int
     """Slots to start with."""
+    can_block: bool
+    """Whether `update` draws the actions of single-transition nodes along, if asked to."""
 
     def start(self, rng: np.random.Generator) -> tuple[Array, dict[str, Array], dict[str, float]]:
         """Draw labels to start from, with the arrays and hyper-parameters that go with them."""
@@ -52,6 +54,8 @@ class PartitionSampler(Protocol):
 
 class FixedPartition:
     """Every node is its own cluster: the static model."""
+
+    can_block = False
 
     def __init__(self, n_nodes: int) -> None:
         self.n_slots = n_nodes
@@ -96,6 +100,8 @@ class FiniteIndicators:
     graph, beta
         The Potts prior's symmetric similarities and inverse temperature.
     """
+
+    can_block = True
 
     def __init__(
         self,
@@ -185,6 +191,8 @@ def potts_energy(labels: Array, graph: Similarity) -> float:
 class RestaurantIndicators:
     """Indicators of the Chinese restaurant process: as many clusters as it takes."""
 
+    can_block = True
+
     def __init__(self, n_nodes: int, gamma: float, n_start: int = 8) -> None:
         self.n_nodes = n_nodes
         self.gamma = gamma
@@ -270,6 +278,8 @@ class LinkOptions:
 
 class LinkSampler:
     """Links of the distance-dependent CRP; clusters are the components of their graph."""
+
+    can_block = False
 
     def __init__(
         self,

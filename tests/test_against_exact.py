@@ -1,0 +1,161 @@
+"""Every prior × scheme against the enumerated posterior."""
+
+from types import SimpleNamespace
+
+import exact
+import numpy as np
+import pytest
+import scipy.stats
+
+from onlooker import Problem
+from onlooker.hyper import Exponential
+from onlooker.inference.chain import Chain
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Potts,
+    Static,
+    Uniform,
+)
+
+ALPHA = 0.7
+SWEEPS = 12_000
+CHAINS = 2
+
+NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem(seed=3, n_nodes=5)
+DISTANCES = exact.pairwise_distances(COORDINATES)
+
+
+def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, chain_type=Chain):
+    """Draws of a few chains, in the shape of a posterior."""
+    problem = Problem(NODE_OF, LOGLIK, COORDINATES)
+    sampler = prior.sampler(problem)
+    labels, actions, hyper = [], [], []
+    for stream in np.random.SeedSequence(seed).spawn(CHAINS):
+        chain = chain_type(
+            problem,
+            sampler,
+            alpha=alpha,
+            collapsed=collapsed,
+            blocked=blocked,
+            rng=np.random.default_rng(stream),
+        )
+        for _ in range(20):
+            chain.sweep()
+        for _ in range(sweeps):
+            chain.sweep()
+            labels.append(chain.state.labels.copy())
+            actions.append(chain.actions)
+            hyper.append(dict(chain.state.hyper))
+    names = hyper[0]
+    return SimpleNamespace(
+        labels=np.array(labels).reshape(CHAINS, sweeps, -1),
+        actions=np.array(actions).reshape(CHAINS, sweeps, -1),
+        hyper={n: np.array([h[n] for h in hyper]).reshape(CHAINS, sweeps) for n in names},
+    )
+
+
+def _exact(model, **parameters):
+    return getattr(exact, model)(NODE_OF, LOGLIK, N, ALPHA, **parameters)
+
+
+def _decay(scale, offset):
+    return exact.gaussian_decay(scale, offset)(DISTANCES)
+
+
+def _nearest(weights, k):
+    """Keep each row's k nearest only."""
+    kept = np.zeros_like(weights)
+    for i in range(N):
+        for j in sorted((j for j in range(N) if j != i), key=lambda j: DISTANCES[i, j])[:k]:
+            kept[i, j] = weights[i, j]
+    return kept
+
+
+FINITE = {
+    "static": (Static(), lambda: _exact("static")),
+    "uniform": (Uniform(3), lambda: _exact("uniform", n_clusters=3)),
+    "mixing": (Mixing(3, 0.8), lambda: _exact("mixing", n_clusters=3, gamma=0.8)),
+    "mixing-q": (
+        Mixing(3, 0.8, collapsed=False),
+        lambda: _exact("mixing", n_clusters=3, gamma=0.8),
+    ),
+    "potts-all-pairs": (
+        Potts(3, beta=0.9, decay=GaussianDecay(1.2), n_neighbors=None),
+        lambda: _exact(
+            "potts",
+            n_clusters=3,
+            beta=0.9,
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(1.2)),
+        ),
+    ),
+    "potts-offset": (
+        Potts(3, beta=0.9, decay=GaussianDecay(0.6, offset=0.3), n_neighbors=None),
+        lambda: _exact(
+            "potts",
+            n_clusters=3,
+            beta=0.9,
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(0.6, 0.3)),
+        ),
+    ),
+    "potts-neighbours": (
+        Potts(3, beta=1.6, decay=GaussianDecay(1.2), n_neighbors=1),
+        lambda: _exact(
+            "potts",
+            n_clusters=3,
+            beta=1.6,
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(1.2), 1),
+        ),
+    ),
+    "crp": (ChineseRestaurant(1.3), lambda: _exact("crp", gamma=1.3)),
+}
+
+SCHEMES = {
+    "collapsed": {"collapsed": True, "blocked": False},
+    "ordinary": {"collapsed": False, "blocked": False},
+    "blocked": {"collapsed": True, "blocked": True},
+    "blocked-ordinary": {"collapsed": False, "blocked": True},
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("model", FINITE)
+def test_sampler_matches_the_enumerated_posterior(model, scheme):
+    prior, oracle = FINITE[model]
+    draws = run(prior, **SCHEMES[scheme])
+    assert exact.compare(draws, oracle(), alpha=ALPHA) == []
+
+
+DISTANCE_DEPENDENT = {
+    "all-pairs": (
+        DistanceDependent(0.4, GaussianDecay(0.8, 0.1)),
+        lambda: _exact("ddcrp", nu=0.4, weights=_decay(0.8, 0.1)),
+    ),
+    "no-offset": (
+        DistanceDependent(0.4, GaussianDecay(0.8)),
+        lambda: _exact("ddcrp", nu=0.4, weights=_decay(0.8, 0.0)),
+    ),
+    "neighbours": (
+        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), n_neighbors=2),
+        lambda: _exact("ddcrp", nu=0.4, weights=_nearest(_decay(0.8, 0.1), 2)),
+    ),
+    "nu-slice": (
+        DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1)),
+        lambda: _exact("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.1)),
+    ),
+    "nu-metropolis": (
+        DistanceDependent(
+            Exponential(0.5), GaussianDecay(0.8, 0.1), self_link_step="metropolis", start="self"
+        ),
+        lambda: _exact("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DISTANCE_DEPENDENT)
+def test_link_sampler_matches_the_enumerated_posterior(case):
+    prior, oracle = DISTANCE_DEPENDENT[case]
+    draws = run(prior, collapsed=True, blocked=False)
+    assert exact.compare(draws, oracle(), alpha=ALPHA) == []
