@@ -1,0 +1,242 @@
+"""Kernels of prediction: which cluster a state takes in each draw, and what it does there.
+
+Draws are flattened to ``B`` rows. The clusters of draw ``b`` own the rows ``first[b]`` to
+``first[b + 1] - 1`` of counts and policies; the last of them stands for a cluster that is new, so
+its counts are zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from onlooker._validation import Array
+
+
+class Neighbours(NamedTuple):
+    """The nodes near each query state, most similar first."""
+
+    indptr: Array
+    indices: Array
+    g: Array
+    """The decaying part of the similarity."""
+    nearest: Array
+    """The one nearest node, which decides where no weight does."""
+
+
+class Weights(NamedTuple):
+    """How similarities become weights of clusters in each draw; ``(B,)`` arrays.
+
+    A cluster's score is ``Σ_j (factor · g_j + plus)`` over its neighbours, plus ``base`` for each
+    of its nodes.
+    """
+
+    factor: Array
+    plus: Array
+    base: Array
+    new: Array
+    """Score of a new cluster; negative: there is none."""
+    beta: Array
+    """Potts: weights are ``exp(β · score)``; empty for priors whose weights are the scores."""
+    n_slots: int
+    """Potts: clusters, empty ones included."""
+
+
+@njit(cache=True, nogil=True)
+def count_clusters(
+    labels: Array, actions: Array, node_of: Array, first: Array, counts: Array, size: Array
+) -> None:
+    """``ξ`` and ``ζ`` of every draw: `counts` ``(rows, A)`` and `size` ``(rows,)``, zero before."""
+    for b in range(len(labels)):
+        start = first[b]
+        for i in range(labels.shape[1]):
+            size[start + labels[b, i]] += 1
+        for t in range(len(node_of)):
+            counts[start + labels[b, node_of[t]], actions[b, t]] += 1
+
+
+@njit(cache=True, nogil=True)
+def normalise(counts: Array, first: Array, alpha: Array, policy: Array) -> None:
+    """``(ξ + α) / (ξ· + Aα)`` of every row."""
+    n_actions = counts.shape[1]
+    for b in range(len(alpha)):
+        for row in range(first[b], first[b + 1]):
+            total = 0
+            for j in range(n_actions):
+                total += counts[row, j]
+            share = 1.0 / (total + n_actions * alpha[b])
+            for j in range(n_actions):
+                policy[row, j] = (counts[row, j] + alpha[b]) * share
+
+
+@njit(cache=True, nogil=True)
+def draw_thetas(
+    counts: Array, first: Array, alpha: Array, theta: Array, rng: np.random.Generator
+) -> None:
+    """``θ ~ Dir(ξ + α)`` of every row, in logarithms so that a small α does not underflow."""
+    n_actions = counts.shape[1]
+    log_theta = np.empty(n_actions)
+    for b in range(len(alpha)):
+        for row in range(first[b], first[b + 1]):
+            largest = -np.inf
+            for j in range(n_actions):
+                shape = counts[row, j] + alpha[b]
+                if shape >= 1.0:
+                    log_theta[j] = np.log(rng.standard_gamma(shape))
+                else:
+                    boost = np.log1p(-rng.random()) / shape
+                    log_theta[j] = np.log(rng.standard_gamma(shape + 1.0)) + boost
+                largest = max(largest, log_theta[j])
+            total = 0.0
+            for j in range(n_actions):
+                log_theta[j] = np.exp(log_theta[j] - largest)
+                total += log_theta[j]
+            for j in range(n_actions):
+                theta[row, j] = log_theta[j] / total
+
+
+@njit(cache=True, nogil=True)
+def add_policies(clusters: Array, first: Array, policy: Array, out: Array) -> None:
+    """Sum the policies of the chosen `clusters` ``(B, n)`` over the draws into `out` ``(n, A)``."""
+    n_draws, n = clusters.shape
+    for b in range(n_draws):
+        for q in range(n):
+            row = first[b] + clusters[b, q]
+            for j in range(out.shape[1]):
+                out[q, j] += policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def likely_clusters(
+    labels: Array, size: Array, first: Array, near: Neighbours, weights: Weights, out: Array
+) -> None:
+    """The most likely cluster of each query in each draw, into `out` ``(B, n)``.
+
+    Neighbours come most similar first, and the search ends as soon as those that are left could
+    not change its outcome.
+    """
+    n_queries = len(near.nearest)
+    rest = np.zeros(len(near.g) + 1)  # similarity of a query's neighbours from here on
+    for q in range(n_queries):
+        total = 0.0
+        for p in range(near.indptr[q + 1] - 1, near.indptr[q] - 1, -1):
+            total += near.g[p]
+            rest[p] = total
+    score = np.zeros(labels.shape[1] + 1)
+    for b in range(len(labels)):
+        factor, plus, base = weights.factor[b], weights.plus[b], weights.base[b]
+        n_clusters = first[b + 1] - first[b] - 1
+        top, highest, second = n_clusters, weights.new[b], -1.0
+        for k in range(n_clusters):
+            score[k] = base * size[first[b] + k]
+            if score[k] > highest:
+                top, highest, second = k, score[k], highest
+            elif score[k] > second:
+                second = score[k]
+        for q in range(n_queries):
+            best, value, other = top, highest, second
+            stop = near.indptr[q + 1]
+            p = near.indptr[q]
+            while p < stop:
+                k = labels[b, near.indices[p]]
+                score[k] += factor * near.g[p] + plus
+                if k == best:
+                    value = score[k]
+                elif score[k] > value:
+                    best, value, other = k, score[k], value
+                elif score[k] > other:
+                    other = score[k]
+                p += 1
+                if p < stop and value - other > factor * rest[p] + plus * (stop - p):
+                    break
+            out[b, q] = best if value > 0.0 else labels[b, near.nearest[q]]
+            for back in range(near.indptr[q], p):
+                k = labels[b, near.indices[back]]
+                score[k] = base * size[first[b] + k]
+
+
+@njit(cache=True, nogil=True)
+def _cluster_weights(
+    b: int,
+    q: int,
+    labels: Array,
+    size: Array,
+    first: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> float:
+    """Weights of all clusters of draw b for query q, the new one last; returns their sum."""
+    n_clusters = first[b + 1] - first[b] - 1
+    for k in range(n_clusters):
+        out[k] = weights.base[b] * size[first[b] + k]
+    for p in range(near.indptr[q], near.indptr[q + 1]):
+        out[labels[b, near.indices[p]]] += weights.factor[b] * near.g[p] + weights.plus[b]
+    out[n_clusters] = max(weights.new[b], 0.0)
+    if len(weights.beta) > 0:
+        largest = 0.0
+        for k in range(n_clusters):
+            largest = max(largest, out[k])
+        beta = weights.beta[b]
+        for k in range(n_clusters):
+            out[k] = np.exp(beta * (out[k] - largest))
+        n_empty = weights.n_slots - n_clusters
+        out[n_clusters] = n_empty * np.exp(-beta * largest)
+    total = 0.0
+    for k in range(n_clusters + 1):
+        total += out[k]
+    if total <= 0.0:
+        out[labels[b, near.nearest[q]]] = 1.0
+        total = 1.0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_mixtures(
+    labels: Array,
+    size: Array,
+    first: Array,
+    policy: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> None:
+    """Sum over the draws of each query's mixture of policies, into `out` ``(n, A)``."""
+    share = np.empty(labels.shape[1] + 1)
+    for b in range(len(labels)):
+        for q in range(len(out)):
+            total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+            for row in range(first[b], first[b + 1]):
+                weight = share[row - first[b]] / total
+                if weight > 0.0:
+                    for j in range(out.shape[1]):
+                        out[q, j] += weight * policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def draw_clusters(
+    labels: Array,
+    size: Array,
+    first: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+    uniforms: Array,
+) -> None:
+    """Draw a cluster of each query in each draw by its weights, into `out` ``(B, n)``."""
+    share = np.empty(labels.shape[1] + 1)
+    for b in range(len(labels)):
+        n = first[b + 1] - first[b]
+        for q in range(out.shape[1]):
+            total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+            target = uniforms[b, q] * total
+            chosen = -1
+            for k in range(n):
+                if share[k] > 0.0:  # rounding must not reach a weight of zero
+                    chosen = k
+                    target -= share[k]
+                    if target < 0.0:
+                        break
+            out[b, q] = chosen
