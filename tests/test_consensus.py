@@ -225,6 +225,25 @@ def test_the_change_in_loss_that_a_visit_reports_is_the_true_one(loss: str) -> N
     assert change == pytest.approx(after - expected(labels, draws, a=0.4), abs=1e-10)
 
 
+@pytest.mark.parametrize(("loss", "paired"), [("vi", True), ("vi", False), ("binder", True)])
+def test_no_node_that_is_passed_over_wanted_to_move(loss: str, paired: bool) -> None:
+    passed = 0
+    for seed in range(20):
+        _, draws = noisy_draws(15, 80, 6, 0.05 + 0.02 * seed, seed)
+        evidence, rules = prepared(draws, loss, 1.0, paired)
+        rng = np.random.default_rng(seed)
+        state = kernels.build(draws[0].copy(), 8, evidence, rules)
+        moves = 1
+        while moves > 0:
+            state, moves, _ = kernels.visit(rng.permutation(80), state, evidence, rules)
+            cost = np.empty(state.sizes.size)
+            for i in np.flatnonzero(state.slack > state.drift[0]):
+                kernels.costs(i, state, evidence, rules, cost)
+                assert kernels.choose(i, state, rules, cost) == state.labels[i]
+                passed += moves > 0
+    assert passed > 0
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_dissolved_cluster_is_restored_unless_the_loss_falls(loss: str) -> None:
     outcomes = set()

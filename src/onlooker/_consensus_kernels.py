@@ -38,10 +38,10 @@ class Draws(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the search knows of the draws: themselves, or the counts of their pairs.
+    """What the search knows of the draws.
 
-    Exactly one is given, the other is empty: ``pairs[i, j]`` is the number of draws in which i and
-    j are together, ``per_pair`` what one of them weighs.
+    ``pairs[i, j]`` is the number of draws in which i and j are together, empty if there are too
+    many nodes. If one such draw has a weight, ``per_pair`` above 0, pairs replace the draws.
     """
 
     draws: Draws
@@ -67,6 +67,9 @@ class State(NamedTuple):
     pair with n_kl = 0 closing the list. ``rows[i, b]`` is the row r of node i's cluster in draw b,
     or -1 - s if its list begins at slot s. So a draw needs at most 4 N entries, however many
     clusters there are.
+
+    A node that wanted to stay still does while ``slack[i] > drift[0]`` and need not be asked: what
+    it lost by staying was more than all the moves since can have made up for (see `shift`).
     """
 
     labels: Ints
@@ -75,6 +78,8 @@ class State(NamedTuple):
     counts: Ints32
     gain: Floats
     slots: Ints32
+    slack: Floats
+    drift: Floats
 
 
 @njit(cache=True, nogil=True)
@@ -223,7 +228,8 @@ def build(labels: Ints, width: int, evidence: Evidence, rules: Rules) -> State:
     for k in labels:
         if k >= 0:
             sizes[k] += 1
-    return State(labels, sizes, rows, counts, gain, slots)
+    slack = np.full(n, -np.inf)
+    return State(labels, sizes, rows, counts, gain, slots, slack, np.zeros(1))
 
 
 @njit(cache=True, nogil=True)
@@ -243,10 +249,23 @@ def shift_slot(at: int, k: int, by: int, slots: Ints32) -> None:
 
 @njit(cache=True, nogil=True)
 def shift(i: int, k: int, by: int, state: State, evidence: Evidence, rules: Rules) -> None:
-    """Put node i into cluster k (by = 1) or take it out (by = -1)."""
+    """Put node i into cluster k (by = 1) or take it out (by = -1).
+
+    What another node may gain by this is bounded: by the change in the penalty on the size of k,
+    and by the largest step times the share of draws in which the two are together.
+    """
     draws = evidence.draws
     state.labels[i] = k if by > 0 else -1
     state.sizes[k] += by
+    larger = max(state.sizes[k], state.sizes[k] - by)
+    state.drift[0] += rules.penalty * (rules.step[larger] - rules.step[larger - 1])
+    if evidence.pairs.shape[0] > 0:
+        most = 2.0 * rules.step[1] / evidence.pairs[i, i]  # no difference of steps is larger
+        for j in range(state.slack.size):
+            state.slack[j] -= most * evidence.pairs[i, j]
+        state.slack[i] = -np.inf
+    else:
+        state.slack[:] = -np.inf
     for b in range(draws.weights.size):
         r = state.rows[i, b]
         if r >= 0:
@@ -298,7 +317,7 @@ def costs(i: int, state: State, evidence: Evidence, rules: Rules, out: Floats) -
     """out[k] = expected loss with node i in cluster k, less that with node i alone."""
     own = state.labels[i]
     out[:] = 0.0
-    if evidence.pairs.shape[0] > 0:
+    if evidence.per_pair > 0.0:
         for j in range(state.labels.size):
             k = state.labels[j]
             if k >= 0 and j != i:
@@ -333,6 +352,16 @@ def choose(i: int, state: State, rules: Rules, cost: Floats) -> int:
 
 
 @njit(cache=True, nogil=True)
+def margin(own: int, state: State, cost: Floats) -> float:
+    """How much more the next best place costs than the own one; being alone always counts."""
+    lowest = 0.0
+    for k in range(cost.size):
+        if k != own and state.sizes[k] > 0 and cost[k] < lowest:
+            lowest = cost[k]
+    return lowest - cost[own]
+
+
+@njit(cache=True, nogil=True)
 def shuffled(nodes: Ints, rng: np.random.Generator) -> Ints:
     """The nodes in random order (Fisher and Yates)."""
     out = nodes.copy()
@@ -355,7 +384,10 @@ def compact(state: State, evidence: Evidence, rules: Rules) -> State:
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = number[labels[i]]
-    return build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), evidence, rules)
+    new = build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), evidence, rules)
+    new.slack[:] = state.slack
+    new.drift[:] = state.drift
+    return new
 
 
 @njit(cache=True, nogil=True)
@@ -364,10 +396,13 @@ def visit(nodes: Ints, state: State, evidence: Evidence, rules: Rules) -> tuple[
     cost = np.empty(state.sizes.size)
     moves, change = 0, 0.0
     for i in nodes:
+        if state.slack[i] > state.drift[0]:
+            continue
         costs(i, state, evidence, rules, cost)
         own = state.labels[i]
         k = choose(i, state, rules, cost)
         if k == own:
+            state.slack[i] = state.drift[0] + margin(own, state, cost)
             continue
         if own >= 0:
             change -= cost[own]
@@ -400,7 +435,7 @@ def dissolve(
 ) -> tuple[State, bool]:
     """Take cluster k apart and place its nodes anew; undone unless the loss falls."""
     nodes = shuffled(np.flatnonzero(state.labels == k), rng)
-    before = state.labels.copy()
+    before, slack, drift = state.labels.copy(), state.slack.copy(), state.drift[0]
     cost = np.empty(state.sizes.size)
     change = 0.0
     for i in nodes:
@@ -416,6 +451,8 @@ def dissolve(
         if new.labels[i] != k:
             shift(i, new.labels[i], -1, new, evidence, rules)
             shift(i, k, 1, new, evidence, rules)
+    new.slack[:] = slack
+    new.drift[0] = drift
     return new, False
 
 
