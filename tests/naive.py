@@ -81,7 +81,7 @@ class Naive:
         for i, transitions in enumerate(self.owned):
             for t in transitions:
                 self.phi[i][self.actions[t]] += 1
-        self.xi = {k: zeros[:] for k in self.clusters}
+        self.xi = dict.fromkeys(self.clusters, zeros[:])
         self.zeta = dict.fromkeys(self.clusters, 0)
         for i, k in enumerate(self.labels):
             self.xi[k] = plus(self.xi[k], self.phi[i])
@@ -366,9 +366,7 @@ class NaiveLinks:
                 members = choice[0] if isinstance(choice, tuple) else self.cluster_of(choice)
                 ratios.append(0.0 if members is own else self.merge_ratio(own, members))
             largest = max(ratios)
-            weights = [
-                w * math.exp(r - largest) for w, r in zip(weights, ratios, strict=True)
-            ]
+            weights = [w * math.exp(r - largest) for w, r in zip(weights, ratios, strict=True)]
             drawn = draw(weights, self.rng.random())
             if drawn == 0:
                 j = i
@@ -403,3 +401,19 @@ class NaiveLinks:
                         break
             return chosen
         return others[min(int((part - local) / self.offset), len(others) - 1)]
+
+    # -- ν --------------------------------------------------------------------------------------
+
+    def draw_nu(self, nu, mean):
+        """Independence Metropolis–Hastings with the exponential prior as proposal."""
+        candidate = self.rng.exponential(mean)
+        gain = self.log_p_links(candidate) - self.log_p_links(nu)
+        return candidate if math.log1p(-self.rng.random()) < gain else nu
+
+    def log_p_links(self, nu):
+        """ln p(c | ν), without the terms that do not depend on ν."""
+        value = 0.0
+        for i in range(self.n_nodes):
+            rest = sum(w for _, w in self.near[i]) + self.offset * (self.n_nodes - 1)
+            value += (math.log(nu) if self.links[i] == i else 0.0) - math.log(nu + rest)
+        return value
