@@ -297,20 +297,23 @@ class NaiveLinks:
                 self.in_links[j].append(i)
 
     def remove_link(self, i):
-        """Take c_i away; if its component falls apart, the part with i becomes a cluster."""
+        """Take c_i away; if its component falls apart, the part with i becomes a cluster.
+
+        Its list is the walk from i; the rest stays in order, and `cut_from` remembers the list
+        as it was, since most often the part goes back.
+        """
         walk = self.reaching(i)
         if self.links[i] != i:
             self.in_links[self.links[i]].remove(i)
         self.links[i] = i
-        own = next(members for members in self.clusters if i in members)
+        own = self.cluster_of(i)
         part = self.component(i)
+        self.cut_from = None
         if len(part) == len(own):
             return own
         assert part == set(walk)
-        for b in walk:  # the last one fills the gap, as in the kernel's lists
-            position = own.index(b)
-            own[position] = own[-1]
-            own.pop()
+        self.cut_from = own[:]
+        own[:] = [j for j in own if j not in part]
         self.clusters.append(walk)
         return walk
 
@@ -320,14 +323,29 @@ class NaiveLinks:
 
     def set_link(self, i, j, own):
         self.links[i] = j
-        if i == j:
+        if i != j:
+            self.in_links[j].insert(0, i)
+        other = self.cluster_of(j)
+        if self.cut_from is None:
+            if other is not own:
+                kept, gone = (own, other) if len(other) < len(own) else (other, own)
+                kept += gone
+                self.drop(gone)
             return
-        self.in_links[j].insert(0, i)
-        other = next(members for members in self.clusters if j in members)
-        if other is own:
-            return
-        kept, gone = (own, other) if len(other) < len(own) else (other, own)
-        kept += gone
+        home = self.cluster_of(next(b for b in self.cut_from if b not in own))
+        if other is home:
+            home[:] = self.cut_from
+        else:
+            home[:] = self.cut_from
+            for b in own:  # the last one fills the gap, as in the kernel's lists
+                home[home.index(b)] = home[-1]
+                home.pop()
+            if other is own:
+                return
+            other += own
+        self.clusters.pop()  # the part was the last
+
+    def drop(self, gone):
         position = next(p for p, members in enumerate(self.clusters) if members is gone)
         self.clusters[position] = self.clusters[-1]
         self.clusters.pop()
@@ -338,7 +356,9 @@ class NaiveLinks:
             own = self.remove_link(i)
             near = dict(self.near[i])
             weights, choices = [nu], [None]
-            if len(self.clusters) <= few:
+            parted = self.cut_from is not None
+            every = len(self.clusters) - parted <= few
+            if every:
                 for members in self.clusters:
                     local = sum(w for j, w in self.near[i] if j in members)
                     others = len(members) - (members is own)
@@ -373,7 +393,7 @@ class NaiveLinks:
             elif isinstance(choices[drawn], int):
                 j = choices[drawn]
             else:
-                j = self.pick(i, *choices[drawn], own, len(self.clusters) <= few)
+                j = self.pick(i, *choices[drawn], own, every)
             self.set_link(i, j, own)
 
     def cluster_of(self, j):
@@ -400,6 +420,11 @@ class NaiveLinks:
                     if part < 0:
                         break
             return chosen
+        if self.cut_from is not None and members is not own and members[0] in self.cut_from:
+            while True:  # what is left at home, by trial
+                j = self.cut_from[int(self.rng.random() * len(self.cut_from))]
+                if j in members:
+                    return j
         return others[min(int((part - local) / self.offset), len(others) - 1)]
 
     # -- ν --------------------------------------------------------------------------------------

@@ -83,6 +83,12 @@ class Draws:
         if self.links is not None:
             self.links[index] = state.arrays["forest.link"]
 
+    def paste(self, index: int, block: Draws) -> None:
+        """Keep the draws of `block` from number `index` on."""
+        into = self.as_arrays()
+        for name, values in block.as_arrays().items():
+            into[name][index : index + len(block)] = values
+
     def __getitem__(self, index: slice) -> Draws:
         return Draws(
             self.labels[index],

@@ -14,7 +14,7 @@ from numba import njit
 
 from onlooker._validation import Array
 from onlooker.inference.indicators import Slots, close_slot, open_slot
-from onlooker.inference.state import Counts
+from onlooker.inference.state import Counts, Data
 
 
 class Forest(NamedTuple):
@@ -146,16 +146,6 @@ def _reserve(k: int, needed: int, forest: Forest, slots: Slots, size: Array) -> 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count_in(i: int, k: int, sign: int, counts: Counts) -> None:
-    """Add node i's counts to slot k, or take them out."""
-    own = 0
-    for j in range(counts.node.shape[1]):
-        own += counts.node[i, j]
-        counts.cluster[k, j] += sign * counts.node[i, j]
-    counts.total[k] += sign * own
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _append(i: int, k: int, labels: Array, forest: Forest, slots: Slots, size: Array) -> None:
     _reserve(k, size[k] + 1, forest, slots, size)
     forest.pool[forest.start[k] + size[k]] = i
@@ -195,45 +185,123 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def detach(
-    i: int, n_reach: int, walk: Array, labels: Array, forest: Forest, slots: Slots, counts: Counts
-) -> int:
-    """Take node i's link away (it then links to itself); returns the slot that holds i.
-
-    `walk` holds the `n_reach` nodes that reach i. If they are less than the component, they
-    become one of their own.
-    """
-    old = labels[i]
-    _delist(i, forest)
-    forest.link[i] = i
-    if n_reach == counts.size[old]:
-        return old
-    new = open_slot(slots)
-    counts.cluster[new] = 0
-    counts.total[new] = 0
-    counts.size[new] = 0
-    forest.room[new] = 0
-    for m in range(n_reach):
-        _take_out(walk[m], old, forest, counts.size)
-        _append(walk[m], new, labels, forest, slots, counts.size)
-        _count_in(walk[m], new, 1, counts)
-    for j in range(counts.cluster.shape[1]):
-        counts.cluster[old, j] -= counts.cluster[new, j]
-    counts.total[old] -= counts.total[new]
-    return new
+def count_reach(i: int, forest: Forest, walk: Array, size: int, most: int) -> int:
+    """As `reach`, with no walk where i links to itself: then its whole component leads to it."""
+    if forest.link[i] == i:
+        return size
+    return reach(i, forest, walk, min(most, size))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def attach(i: int, j: int, labels: Array, forest: Forest, slots: Slots, counts: Counts) -> None:
-    """Link node i, which links to itself, to j; merge their components if they are two."""
-    if j == i:
-        return
-    forest.link[i] = j
-    _enlist(i, forest)
-    kept, gone = labels[j], labels[i]
-    if kept == gone:
-        return
-    if counts.size[kept] < counts.size[gone]:  # the smaller one moves
+def cut(
+    i: int,
+    n_reach: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    data: Data,
+    part: Array,
+) -> int:
+    """Take node i's link away (it then links to itself); returns the slot that i is in now.
+
+    `walk` holds the `n_reach` nodes that reach i. If they are less than the component, labels and
+    counts come apart: the nodes get the label of a free slot and their counts go to `part`.
+    Member lists stay as they are until `settle`, since most often the part goes back.
+    """
+    home = labels[i]
+    _delist(i, forest)
+    forest.link[i] = i
+    n_actions = len(part)
+    if n_reach == counts.size[home]:
+        part[:] = counts.cluster[home]
+        return home
+    own = slots.order[slots.n[0]]
+    part[:] = 0
+    n_own = 0
+    for m in range(n_reach):
+        node = walk[m]
+        labels[node] = own
+        n_own += data.first[node + 1] - data.first[node]
+        for j in range(n_actions):
+            part[j] += counts.node[node, j]
+    for j in range(n_actions):
+        counts.cluster[home, j] -= part[j]
+    counts.total[home] -= n_own
+    counts.size[home] -= n_reach
+    counts.total[own] = n_own
+    counts.size[own] = n_reach
+    return own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle(
+    i: int,
+    j: int,
+    home: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    part: Array,
+) -> None:
+    """Link node i to j after `cut`, and put lists, labels and counts in order again.
+
+    `home` is the slot that node i had before the cut.
+    """
+    if j != i:
+        forest.link[i] = j
+        _enlist(i, forest)
+    own, target = labels[i], labels[j]
+    if own != home:
+        _settle_part(own, home, target, walk, labels, forest, slots, counts, part)
+    elif target != own:
+        _merge(own, target, labels, forest, slots, counts)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _settle_part(
+    own: int,
+    home: int,
+    target: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    part: Array,
+) -> None:
+    """The part that was cut off goes to `target`: a slot of its own, another's, or back home."""
+    n_part, n_own = counts.size[own], counts.total[own]
+    counts.size[own] = 0
+    counts.total[own] = 0
+    if target == own:
+        open_slot(slots)
+        forest.room[own] = 0
+    if target == home:
+        counts.size[home] += n_part
+        for m in range(n_part):
+            labels[walk[m]] = home
+    else:
+        counts.size[home] += n_part  # the lists still hold the part
+        _reserve(target, counts.size[target] + n_part, forest, slots, counts.size)
+        for m in range(n_part):
+            _take_out(walk[m], home, forest, counts.size)
+            _append(walk[m], target, labels, forest, slots, counts.size)
+    for a in range(len(part)):
+        counts.cluster[target, a] += part[a]
+    counts.total[target] += n_own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _merge(
+    own: int, target: int, labels: Array, forest: Forest, slots: Slots, counts: Counts
+) -> None:
+    """Two whole components become one; the smaller one moves."""
+    kept, gone = target, own
+    if counts.size[kept] < counts.size[gone]:
         kept, gone = gone, kept
     _reserve(kept, counts.size[kept] + counts.size[gone], forest, slots, counts.size)
     begin = forest.start[gone]
@@ -242,5 +310,7 @@ def attach(i: int, j: int, labels: Array, forest: Forest, slots: Slots, counts: 
     for a in range(counts.cluster.shape[1]):
         counts.cluster[kept, a] += counts.cluster[gone, a]
     counts.total[kept] += counts.total[gone]
+    counts.cluster[gone] = 0  # a slot that is not in use holds nothing
+    counts.total[gone] = 0
     counts.size[gone] = 0
     close_slot(slots, gone)

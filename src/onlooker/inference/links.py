@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
-from onlooker.inference.forest import Forest, attach, detach, reach
+from onlooker.inference.forest import Forest, count_reach, cut, settle
 from onlooker.inference.indicators import Slots
-from onlooker.inference.state import Counts, Tables
+from onlooker.inference.state import Counts, Data, Tables
 
 
 class Graph(NamedTuple):
@@ -41,32 +41,160 @@ class Economy(NamedTuple):
     chance: float
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_merge_ratio(a: int, k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``."""
-    xi_a, xi_k = counts.cluster[a], counts.cluster[k]
-    ratio = 0.0
-    for j in range(len(xi_a)):
-        if xi_a[j] > 0:
-            ratio += tables.action[xi_a[j] + xi_k[j]]
-            ratio -= tables.action[xi_a[j]] + tables.action[xi_k[j]]
-    n_a, n_k = counts.total[a], counts.total[k]
-    return ratio - (tables.total[n_a + n_k] - tables.total[n_a] - tables.total[n_k])
+class Desk(NamedTuple):
+    """Working space: nothing on it outlives the drawing of one link."""
+
+    walk: Array
+    """The nodes that reach node i."""
+    part: Array
+    """Action counts of the component of node i, its link removed."""
+    played: Array
+    """The actions with a count in `part`."""
+    near: Array
+    """Node i's similarity to each slot, by its neighbours."""
+    touched: Array
+    """The slots of its neighbours."""
+    slot: Array
+    """Candidates: their slots,"""
+    node: Array
+    """the node itself for those that are one node, else -1,"""
+    mass: Array
+    """their prior weights,"""
+    score: Array
+    """and their merge ratios, later their running sums."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _other_node(i: int, n_nodes: int, uniform: float) -> int:
-    """A node other than i, each with the same chance."""
-    j = int(uniform * (n_nodes - 1))
-    return j + 1 if j >= i else j
+def _clear_desk(n_nodes: int, n_actions: int, tries: int) -> Desk:
+    most = n_nodes + tries + 2
+    return Desk(
+        np.empty(n_nodes, dtype=np.int32),
+        np.zeros(n_actions, dtype=np.int32),
+        np.empty(n_actions, dtype=np.int64),
+        np.zeros(n_nodes),
+        np.empty(n_nodes, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(most),
+        np.empty(most),
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _member(i: int, k: int, index: int, labels: Array, forest: Forest) -> int:
-    """Member number `index` of slot k, node i not counted."""
-    if labels[i] == k and index >= forest.at[i]:
-        index += 1
-    return forest.pool[forest.start[k] + index]
+def _every_cluster(
+    i: int,
+    own: int,
+    split: bool,
+    labels: Array,
+    slots: Slots,
+    size: Array,
+    graph: Graph,
+    desk: Desk,
+) -> int:
+    """List every cluster with its mass, ``Σ_{j ∈ C_k} f(d_ij)``; returns how many candidates."""
+    near = desk.near
+    n_slots = slots.n[0] + split  # the part that was cut off comes last
+    for p in range(n_slots):
+        near[slots.order[p]] = 0.0
+    for q in range(graph.indptr[i], graph.indptr[i + 1]):
+        near[labels[graph.indices[q]]] += graph.weights[q]
+    for p in range(n_slots):
+        k = slots.order[p]
+        others = size[k] - 1 if k == own else size[k]
+        desk.slot[p + 1], desk.node[p + 1] = k, -1
+        desk.mass[p + 1] = near[k] + graph.offset * others
+    return n_slots + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _near_and_far(
+    i: int,
+    old: int,
+    labels: Array,
+    graph: Graph,
+    tries: int,
+    desk: Desk,
+    rng: np.random.Generator,
+) -> int:
+    """List the neighbours' clusters and a few single nodes for the constant part.
+
+    If the old link came from the constant part (drawn, given the link), it is one of them.
+    """
+    near = desk.near
+    n_touched = 0
+    near_old = 0.0
+    for q in range(graph.indptr[i], graph.indptr[i + 1]):
+        near[labels[graph.indices[q]]] = 0.0
+    for q in range(graph.indptr[i], graph.indptr[i + 1]):
+        j = graph.indices[q]
+        k = labels[j]
+        if graph.weights[q] > 0.0:
+            if near[k] == 0.0:
+                desk.touched[n_touched] = k
+                n_touched += 1
+            near[k] += graph.weights[q]
+            if j == old:
+                near_old = graph.weights[q]
+    n = 1
+    for p in range(n_touched):
+        k = desk.touched[p]
+        desk.slot[n], desk.node[n], desk.mass[n] = k, -1, near[k]
+        n += 1
+    if graph.offset > 0.0:
+        n_nodes = len(labels)
+        far = old != i and rng.random() * (near_old + graph.offset) >= near_old
+        for p in range(tries):
+            j = old
+            if not far or p > 0:
+                j = int(rng.random() * (n_nodes - 1))
+                j += j >= i
+            desk.slot[n], desk.node[n] = labels[j], j
+            desk.mass[n] = graph.offset * (n_nodes - 1) / tries
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _score(n: int, own: int, counts: Counts, tables: Tables, desk: Desk) -> None:
+    """Fill in ``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``; 0 for i's own component."""
+    n_played = 0
+    n_own = counts.total[own]
+    log_dm_own = -tables.total[n_own]
+    for j in range(len(desk.part)):
+        if desk.part[j] > 0:
+            desk.played[n_played] = j
+            n_played += 1
+            log_dm_own += tables.action[desk.part[j]]
+    for c in range(n):
+        k = desk.slot[c]
+        ratio = 0.0
+        if k != own and n_own > 0 and desk.mass[c] > 0.0:
+            n_k = counts.total[k]
+            ratio = tables.total[n_k] - tables.total[n_k + n_own] - log_dm_own
+            for q in range(n_played):
+                j = desk.played[q]
+                x = counts.cluster[k, j]
+                ratio += tables.action[x + desk.part[j]] - tables.action[x]
+        desk.score[c] = ratio
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_candidate(n: int, desk: Desk, uniform: float) -> int:
+    """Draw a candidate by mass times merge ratio, never one of weight zero."""
+    largest = 0.0
+    for c in range(n):
+        largest = max(largest, desk.score[c])
+    total = 0.0
+    for c in range(n):
+        total += desk.mass[c] * np.exp(desk.score[c] - largest)
+        desk.score[c] = total
+    target = uniform * total
+    if target >= total:
+        target = np.nextafter(total, 0.0)
+    c = 0
+    while c < n - 1 and desk.score[c] <= target:
+        c += 1
+    return c
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -84,11 +212,43 @@ def _near_member(i: int, k: int, mass: float, labels: Array, graph: Graph) -> in
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _any_member(
+    i: int,
+    k: int,
+    home: int,
+    index: int,
+    labels: Array,
+    forest: Forest,
+    size: Array,
+    walk: Array,
+    rng: np.random.Generator,
+) -> int:
+    """Member number `index` of slot k, node i not counted.
+
+    The lists are those from before the cut: the part that was cut off is in `walk`, and what is
+    left at home is found by trial, each of them with the same chance.
+    """
+    own = labels[i]
+    if k == own and own != home:
+        return walk[index + 1]
+    if k == own and index >= forest.at[i]:
+        index += 1
+    if k == home and own != home:
+        listed = size[home] + size[own]
+        while True:
+            j = forest.pool[forest.start[home] + int(rng.random() * listed)]
+            if labels[j] == home:
+                return j
+    return forest.pool[forest.start[k] + index]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def update_links(
     labels: Array,
     forest: Forest,
     slots: Slots,
     counts: Counts,
+    data: Data,
     tables: Tables,
     graph: Graph,
     nu: float,
@@ -100,99 +260,37 @@ def update_links(
     ``p(c_i = i) ∝ ν``; ``p(c_i = j) ∝ f(d_ij)`` within i's component, and times
     ``DM(ξ_zi + ξ_zj) / (DM(ξ_zi) DM(ξ_zj))`` if it would merge two; counts without the link.
     """
-    n_nodes = len(labels)
-    walk = np.empty(n_nodes, dtype=np.int32)
-    near = np.zeros(n_nodes)  # similarity of node i to each slot, by neighbours
-    touched = np.empty(n_nodes, dtype=np.int64)
-    most = n_nodes + economy.tries + 1
-    slot = np.empty(most, dtype=np.int64)
-    node = np.empty(most, dtype=np.int64)  # a candidate that is one node, else -1
-    mass = np.empty(most)
-    log_ratio = np.empty(most)
+    n_nodes, n_actions = counts.node.shape
+    desk = _clear_desk(n_nodes, n_actions, economy.tries)
     for s in range(n_nodes):
         i = graph.scan[s]
-        old = forest.link[i]
-        if old == i:  # i is the root: all of its component leads to it
-            n_reach = counts.size[labels[i]]
-        else:
-            n_reach = reach(i, forest, walk, min(economy.longest, counts.size[labels[i]]))
+        old, home = forest.link[i], labels[i]
+        n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest)
         if n_reach > economy.longest:
             if rng.random() >= economy.chance:
                 continue
-            if old != i:
-                n_reach = reach(i, forest, walk, n_nodes)
-        a = detach(i, n_reach, walk, labels, forest, slots, counts)
+            n_reach = count_reach(i, forest, desk.walk, counts.size[home], n_nodes)
+        own = cut(i, n_reach, desk.walk, labels, forest, slots, counts, data, desk.part)
 
-        n_touched = 0
-        near_old = 0.0
-        for q in range(graph.indptr[i], graph.indptr[i + 1]):
-            j = graph.indices[q]
-            k = labels[j]
-            if near[k] == 0.0:
-                touched[n_touched] = k
-                n_touched += 1
-            near[k] += graph.weights[q]
-            if j == old:
-                near_old = graph.weights[q]
-
-        slot[0], node[0], mass[0], log_ratio[0] = a, i, nu, 0.0
-        n = 1
-        sum_all = slots.n[0] <= economy.few
-        if sum_all:
-            for p in range(slots.n[0]):
-                k = slots.order[p]
-                others = counts.size[k] - 1 if k == a else counts.size[k]
-                slot[n], node[n], mass[n] = k, -1, near[k] + graph.offset * others
-                n += 1
+        desk.slot[0], desk.node[0], desk.mass[0] = own, i, nu
+        every = slots.n[0] <= economy.few
+        if every:
+            n = _every_cluster(i, own, own != home, labels, slots, counts.size, graph, desk)
         else:
-            for p in range(n_touched):
-                k = touched[p]
-                if near[k] > 0.0:
-                    slot[n], node[n], mass[n] = k, -1, near[k]
-                    n += 1
-                    near[k] = -near[k]  # a slot whose weights rounded to 0 is listed twice
-            for p in range(n_touched):
-                near[touched[p]] = abs(near[touched[p]])
-            if graph.offset > 0.0:
-                far = False
-                if old != i:
-                    far = rng.random() * (near_old + graph.offset) >= near_old
-                for p in range(economy.tries):
-                    j = old if far and p == 0 else _other_node(i, n_nodes, rng.random())
-                    slot[n], node[n] = labels[j], j
-                    mass[n] = graph.offset * (n_nodes - 1) / economy.tries
-                    n += 1
+            n = _near_and_far(i, old, labels, graph, economy.tries, desk, rng)
+        _score(n, own, counts, tables, desk)
+        c = _draw_candidate(n, desk, rng.random())
 
-        largest = 0.0
-        for c in range(1, n):
-            log_ratio[c] = 0.0
-            if slot[c] != a and mass[c] > 0.0:
-                log_ratio[c] = log_merge_ratio(a, slot[c], counts, tables)
-                largest = max(largest, log_ratio[c])
-        total = 0.0
-        for c in range(n):
-            total += mass[c] * np.exp(log_ratio[c] - largest)
-            log_ratio[c] = total
-        target = rng.random() * total
-        if target >= total:
-            target = np.nextafter(total, 0.0)
-        c = 0
-        while c < n - 1 and log_ratio[c] <= target:
-            c += 1
-
-        j = node[c]
+        j, k = desk.node[c], desk.slot[c]
         if j < 0:
-            k = slot[c]
-            part = rng.random() * mass[c]
-            if part < near[k] or not sum_all or graph.offset == 0.0:
-                j = _near_member(i, k, part, labels, graph)
+            rest = rng.random() * desk.mass[c]
+            if rest < desk.near[k] or not every or graph.offset == 0.0:
+                j = _near_member(i, k, rest, labels, graph)
             else:
-                others = counts.size[k] - 1 if k == a else counts.size[k]
-                index = min(int((part - near[k]) / graph.offset), others - 1)
-                j = _member(i, k, index, labels, forest)
-        for p in range(n_touched):
-            near[touched[p]] = 0.0
-        attach(i, j, labels, forest, slots, counts)
+                others = counts.size[k] - 1 if k == own else counts.size[k]
+                index = min(int((rest - desk.near[k]) / graph.offset), others - 1)
+                j = _any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
+        settle(i, j, home, desk.walk, labels, forest, slots, counts, desk.part)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

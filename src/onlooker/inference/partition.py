@@ -264,7 +264,7 @@ def _more_slots(state: State, scheme: Scheme) -> Scheme:
     )
 
 
-EVERYTHING = Economy(few=256, tries=16, longest=1 << 62, chance=1.0)
+EVERYTHING = Economy(few=128, tries=16, longest=1 << 62, chance=1.0)
 
 
 @dataclass(frozen=True)
@@ -317,6 +317,7 @@ class LinkSampler:
             forest,
             _slots_of(state),
             state.counts,
+            data,
             scheme.tables,
             self.graph,
             state.hyper["nu"],

@@ -101,7 +101,7 @@ class Line:
         self._total = total
 
     def __enter__(self) -> Line:
-        from IPython.display import display
+        from IPython.display import display  # type: ignore[import-not-found]
 
         self._began = time.monotonic()
         self._handle = display({"text/plain": "preparing"}, raw=True, display_id=True)
@@ -182,7 +182,7 @@ def in_notebook() -> bool:
     """Whether output goes to a notebook cell."""
     if "IPython" not in sys.modules:
         return False
-    from IPython import get_ipython
+    from IPython import get_ipython  # type: ignore[import-not-found]
 
     return getattr(get_ipython(), "kernel", None) is not None
 

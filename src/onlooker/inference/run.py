@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
+from onlooker.diagnostics import check_convergence
 from onlooker.hyper import Prior
-from onlooker.inference.draws import join
+from onlooker.inference.draws import Draws, join
 from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
+from onlooker.inference.store import Store, read_header
 
 if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
@@ -85,16 +90,48 @@ def sample(
     ChainFailedWarning
         If a chain died; the others are kept.
     """
+    if resume and store is None:
+        raise ValueError("resume=True needs a store to go on with")
     plan = Plan(
-        problem, prior, concentration, collapsed, blocked, draws, tune, thin, chains,
-        seed_of(random_state),
-    )  # fmt: skip
+        problem=problem,
+        prior=prior,
+        concentration=concentration,
+        collapsed=collapsed,
+        blocked=blocked,
+        draws=draws,
+        tune=tune,
+        thin=thin,
+        chains=chains,
+        seed=_seed(random_state, store, resume),
+    )
     n_threads = _n_threads(n_jobs, chains)
-    sampler = prior.sampler(problem)
-    runners = [Runner(index, plan, sampler) for index in range(chains)]
-    with make_progress(progress, plan.n_sweeps * chains) as shown:
-        _run_threads(runners, n_threads, shown)
-    return _gather(plan, runners)
+    with contextlib.ExitStack() as stack:
+        opened = None if store is None else stack.enter_context(Store(store, plan, resume))
+        run = _Run(plan, opened)
+        shown = stack.enter_context(make_progress(progress, plan.n_sweeps * chains))
+        try:
+            if client is None:
+                run.in_threads(n_threads, shown)
+            else:
+                from onlooker.inference.cluster import run_on_cluster
+
+                run_on_cluster(client, plan, run.runners, run.flush, shown)
+        except KeyboardInterrupt:
+            run.flush_all()
+            print(f"\n{run.how_to_go_on()}", file=sys.stderr)
+            raise
+    posterior = run.gather()
+    check_convergence(posterior, stacklevel=3)
+    return posterior
+
+
+def _seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
+    """The seed; without one, a stored run goes on with its own."""
+    if random_state is None and store is not None and resume:
+        header = read_header(store)
+        if header is not None:
+            return int(header["seed"])
+    return seed_of(random_state)
 
 
 def _n_threads(n_jobs: int | None, chains: int) -> int:
@@ -104,78 +141,124 @@ def _n_threads(n_jobs: int | None, chains: int) -> int:
     return min(chains, positive_integer("n_jobs", n_jobs))
 
 
-def _run_threads(runners: list[Runner], n_threads: int, shown: Progress) -> None:
-    """Run all chains, a slice of time each in turn, so that they advance side by side."""
-    waiting: queue.SimpleQueue[Runner] = queue.SimpleQueue()
-    unfinished = [runner for runner in runners if not runner.done]
-    if unfinished:  # kernels are compiled here, before threads could do so twice
-        shown.prepare()
-        _guarded(unfinished[0], sweeps=1)
-    shown.start()
-    for runner in unfinished:
-        waiting.put(runner)
-    stop = threading.Event()
+class _Run:
+    """All chains of a run, with what the store held of them before."""
 
-    def work() -> None:
-        while not stop.is_set():
-            try:
-                runner = waiting.get_nowait()
-            except queue.Empty:
-                return
-            _guarded(runner, seconds=_SLICE)
-            if not runner.done and runner.error is None:
+    def __init__(self, plan: Plan, store: Store | None) -> None:
+        self.plan = plan
+        self.store = store
+        self.before: list[Draws | None] = [None] * plan.chains
+        self.runners = []
+        sampler = plan.prior.sampler(plan.problem)
+        for chain in range(plan.chains):
+            where = None
+            if store is not None:
+                self.before[chain], where = store.folders[chain].read(repair=True)
+            self.runners.append(Runner(chain, plan, sampler, *(where or (None, 0))))
+
+    def flush(self, runner: Runner, force: bool = False) -> None:
+        """Store what a chain has drawn, if it is time to; never what an error left behind."""
+        if self.store is not None and runner.error is None:
+            self.store.folders[runner.index].offer(runner, force)
+
+    def flush_all(self) -> None:
+        """Store everything at once."""
+        for runner in self.runners:
+            if runner.started:
+                self.flush(runner, force=True)
+
+    def in_threads(self, n_threads: int, shown: Progress) -> None:
+        """Run all chains, a slice of time each in turn, so that they advance side by side."""
+        waiting: queue.SimpleQueue[Runner] = queue.SimpleQueue()
+        unfinished = [runner for runner in self.runners if not runner.done]
+        if unfinished:  # kernels are compiled here, before threads could do so twice
+            shown.prepare()
+            self._advance(unfinished[0], sweeps=1)
+        shown.start()
+        for runner in unfinished:
+            if runner.error is None:
                 waiting.put(runner)
+        stop = threading.Event()
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    try:
-        while any(thread.is_alive() for thread in threads):
-            time.sleep(_POLL)
-            shown.update(sum(runner.sweeps for runner in runners), _note(runners))
-    finally:
-        stop.set()
+        def work() -> None:
+            while not stop.is_set():
+                try:
+                    runner = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                self._advance(runner, seconds=_SLICE)
+                if not runner.done and runner.error is None:
+                    waiting.put(runner)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(n_threads)]
         for thread in threads:
-            thread.join()
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                time.sleep(_POLL)
+                shown.update(*how_far(self.runners))
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        shown.update(*how_far(self.runners))
+
+    def _advance(
+        self, runner: Runner, seconds: float = math.inf, sweeps: int | None = None
+    ) -> None:
+        """Advance a chain; its death must not take the others with it."""
+        try:
+            runner.advance(seconds, sweeps)
+            if sweeps is not None:
+                runner.compile()
+            self.flush(runner)
+        except BaseException as error:
+            runner.error = error
+            if not isinstance(error, Exception):
+                raise
+
+    def how_to_go_on(self) -> str:
+        """What to tell someone who stopped the run."""
+        done, _ = how_far(self.runners)
+        stopped = f"stopped after {done} of {self.plan.n_sweeps * self.plan.chains} sweeps"
+        if self.store is None:
+            return f"{stopped}; nothing is kept: with store='some/directory' it could be resumed"
+        path = str(self.store.path)
+        return f"{stopped}; go on with the same call and store={path!r}, resume=True"
+
+    def gather(self) -> Posterior:
+        """The draws of all chains that live."""
+        from onlooker.posterior import Posterior
+
+        alive = [runner for runner in self.runners if runner.error is None]
+        dead = [runner for runner in self.runners if runner.error is not None]
+        again = "" if self.store is None else "; resume=True tries again from where it was stored"
+        for runner in dead:
+            warnings.warn(
+                f"chain {runner.index} died after {runner.sweeps} sweeps ({runner.error!r}); "
+                f"{len(alive)} of {len(self.runners)} chains are kept{again}",
+                ChainFailedWarning,
+                stacklevel=3,
+            )
+        if not alive:
+            raise RuntimeError(f"every chain died; the first of {dead[0].error!r}") from dead[
+                0
+            ].error
+        chains = [self._draws(runner) for runner in alive]
+        return Posterior(self.plan, join(chains, axis="chain"), [runner.index for runner in alive])
+
+    def _draws(self, runner: Runner) -> Draws:
+        before = self.before[runner.index]
+        if before is not None and len(before) >= self.plan.draws:
+            return before[: self.plan.draws]
+        return runner.draws if before is None else join([before, runner.draws])
 
 
-def _guarded(runner: Runner, seconds: float = float("inf"), sweeps: int | None = None) -> None:
-    """Advance a chain; its death must not take the others with it."""
-    try:
-        runner.advance(seconds, sweeps)
-        if sweeps is not None:
-            runner.compile()
-    except Exception as error:
-        runner.error = error
-
-
-def _note(runners: list[Runner]) -> str:
+def how_far(runners: list[Runner]) -> tuple[int, str]:
+    """Sweeps done by all chains, and what to say of them."""
+    done = sum(min(runner.sweeps, runner.plan.n_sweeps) for runner in runners)
     counts = [n for runner in runners if (n := runner.n_controllers) is not None]
     if not counts:
-        return ""
+        return done, ""
     low, high = min(counts), max(counts)
-    return f"{low} controllers" if low == high else f"{low} to {high} controllers"
-
-
-def _gather(plan: Plan, runners: list[Runner]) -> Posterior:
-    from onlooker.diagnostics import check_convergence
-    from onlooker.posterior import Posterior
-
-    alive = [runner for runner in runners if runner.error is None]
-    dead = [runner for runner in runners if runner.error is not None]
-    for runner in dead:
-        warnings.warn(
-            f"chain {runner.index} died after {runner.sweeps} sweeps ({runner.error!r}); "
-            f"{len(alive)} of {len(runners)} chains are kept",
-            ChainFailedWarning,
-            stacklevel=3,
-        )
-    if not alive:
-        raise RuntimeError("every chain died") from dead[0].error
-    posterior = Posterior(
-        plan,
-        join([runner.draws for runner in alive], axis="chain"),
-        [runner.index for runner in alive],
-    )
-    check_convergence(posterior, stacklevel=4)
-    return posterior
+    return done, f"{low} controllers" if low == high else f"{low} to {high} controllers"

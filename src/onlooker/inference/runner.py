@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import check_hyper, require_fixed
+from onlooker.hyper import Prior, check_hyper, require_fixed
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
@@ -24,7 +24,7 @@ class Plan:
 
     problem: Problem
     prior: PartitionPrior
-    concentration: float
+    concentration: float | Prior
     collapsed: bool
     blocked: bool
     draws: int
@@ -70,7 +70,7 @@ class Plan:
         return Chain(
             self.problem,
             sampler,
-            alpha=float(self.concentration),
+            alpha=require_fixed("concentration", self.concentration),
             collapsed=self.collapsed,
             blocked=self.blocked,
             rng=self.rng(chain),
@@ -133,6 +133,11 @@ class Runner:
         return self.sweeps >= self.plan.n_sweeps
 
     @property
+    def started(self) -> bool:
+        """Whether there is a chain yet."""
+        return self._chain is not None
+
+    @property
     def chain(self) -> Chain:
         """The chain; made when first needed, so that starts run in parallel too."""
         if self._chain is None:
@@ -165,6 +170,15 @@ class Runner:
             if after > before:
                 self._buffer.put(before - self.first, chain)
         self.sweeps += 1  # last: `draws` must never show a draw that is not there yet
+
+    def absorb(self, block: Draws, state: State, sweeps: int) -> None:
+        """Take over what the same chain did elsewhere."""
+        if self._chain is None:
+            self._state = state
+        else:
+            self._chain.state = state
+        self._buffer.paste(self.kept - self.first, block)
+        self.sweeps = sweeps
 
     def advance(self, seconds: float = np.inf, sweeps: int | None = None) -> None:
         """Go on until all is done, or for about so long, or for so many sweeps."""

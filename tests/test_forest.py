@@ -1,0 +1,131 @@
+"""The link graph's bookkeeping, whatever is done to the links."""
+
+import numpy as np
+import pytest
+from agreement import canonical
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlooker import Problem
+from onlooker.inference.chain import Chain
+from onlooker.inference.forest import Forest, count_reach, cut, make_forest, settle
+from onlooker.inference.indicators import Slots
+from onlooker.inference.state import Counts, Data, count
+from onlooker.partitions import DistanceDependent, GaussianDecay
+
+N_ACTIONS = 3
+
+
+class Graph:
+    """A link graph with random counts, and a way to set one link."""
+
+    def __init__(self, links, seed=0):
+        rng = np.random.default_rng(seed)
+        n = len(links)
+        self.first = np.concatenate([[0], np.cumsum(rng.integers(0, 4, size=n))])
+        self.actions = rng.integers(N_ACTIONS, size=self.first[-1])
+        self.forest, self.labels, self.slots = make_forest(np.array(links))
+        self.counts = count(self.actions, self.labels, self.first, N_ACTIONS, n)
+        self.data = Data(self.first, np.empty((len(self.actions), N_ACTIONS)))
+        self.walk = np.empty(n, dtype=np.int32)
+        self.part = np.empty(N_ACTIONS, dtype=np.int32)
+
+    def relink(self, i, j):
+        home = self.labels[i]
+        n = count_reach(i, self.forest, self.walk, self.counts.size[home], len(self.labels))
+        state = (self.labels, self.forest, self.slots, self.counts)
+        cut(i, n, self.walk, *state, self.data, self.part)
+        self.check_parted(i)
+        settle(i, j, home, self.walk, *state, self.part)
+
+    def check_parted(self, i):
+        """While the link is away: labels are components, counts are theirs."""
+        parts = components(self.forest.link)
+        assert canonical(self.labels) == parts
+        own = self.labels[i]
+        members = np.flatnonzero(self.labels == own)
+        assert self.part.tolist() == self.counts.node[members].sum(axis=0).tolist()
+        assert self.counts.size[own] == len(members)
+        assert self.counts.total[own] == self.part.sum()
+
+    def check(self):
+        check(self.forest, self.labels, self.slots, self.counts, self.actions, self.first)
+
+
+def components(links):
+    labels = np.arange(len(links))
+    for _ in links:
+        for i, j in enumerate(links):
+            labels[[i, j]] = min(labels[i], labels[j])
+    return canonical(labels)
+
+
+def check(forest, labels, slots, counts, actions, first):
+    """Labels are the components, counts a recount, and every list holds what it should."""
+    n = len(labels)
+    assert canonical(labels) == components(forest.link)
+    again = count(actions, labels, first, counts.node.shape[1], n)
+    for kept, recounted in zip(counts, again, strict=True):
+        assert np.array_equal(kept, recounted)
+    used = set(slots.order[: slots.n[0]].tolist())
+    assert used == set(labels.tolist())
+    assert np.array_equal(slots.where[slots.order], np.arange(n))
+    for k in used:
+        members = forest.pool[forest.start[k] : forest.start[k] + counts.size[k]]
+        assert sorted(members.tolist()) == np.flatnonzero(labels == k).tolist()
+        assert np.array_equal(forest.at[members], np.arange(len(members)))
+        assert counts.size[k] <= forest.room[k]
+    for j in range(n):
+        listed, i = [], forest.child[j]
+        while i >= 0:
+            listed.append(int(i))
+            i = forest.next[i]
+        assert sorted(listed) == [i for i in range(n) if forest.link[i] == j and i != j]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_after_any_sequence_of_link_updates_all_is_as_if_counted_anew(data):
+    n = data.draw(st.integers(1, 9))
+    node = st.integers(0, n - 1)
+    graph = Graph(data.draw(st.lists(node, min_size=n, max_size=n)))
+    graph.check()
+    for i, j in data.draw(st.lists(st.tuples(node, node), max_size=25)):
+        graph.relink(i, j)
+        graph.check()
+
+
+def test_removing_a_cycle_link_does_not_split_its_cluster():
+    graph = Graph([1, 2, 0, 0])
+    assert count_reach(1, graph.forest, graph.walk, 4, 4) == 4
+    graph.relink(1, 1)
+    assert canonical(graph.labels) == (0, 0, 0, 0)
+
+
+def test_removing_a_tree_link_splits_off_what_hangs_on_it():
+    graph = Graph([0, 0, 1, 1])
+    graph.relink(1, 1)
+    assert canonical(graph.labels) == (0, 1, 1, 1)
+
+
+def test_a_walk_gives_up_beyond_its_limit():
+    graph = Graph([1, 2, 3, 4, 4])
+    assert count_reach(3, graph.forest, graph.walk, 5, 2) == 3
+    assert count_reach(3, graph.forest, graph.walk, 5, 5) == 4
+
+
+@pytest.mark.parametrize("few", [1000, 0])
+def test_sweeps_keep_labels_and_counts_right(few):
+    rng = np.random.default_rng(0)
+    states = rng.uniform(0, 10, size=(300, 2))
+    problem = Problem(rng.integers(300, size=400), rng.normal(size=(400, N_ACTIONS)), states)
+    sampler = DistanceDependent(0.5, GaussianDecay(1.0, 0.01)).sampler(problem)
+    sampler.options = type(sampler.options)(economy=sampler.options.economy._replace(few=few))
+    chain = Chain(problem, sampler, alpha=0.5, collapsed=True, rng=rng)
+    for _ in range(30):
+        chain.sweep()
+        state = chain.state
+        slots = Slots(state.arrays["slots"], state.arrays["slot_at"], state.arrays["n_slots"])
+        forest = Forest(*(state.arrays[f"forest.{name}"] for name in Forest._fields))
+        counts = Counts(*state.counts)
+        check(forest, state.labels, slots, counts, state.actions, chain.data.first)
