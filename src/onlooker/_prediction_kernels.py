@@ -14,6 +14,8 @@ from numba import njit
 
 from onlooker._validation import Array
 
+BLOCK = 128  # queries that stay in the cache while the draws go by
+
 
 class Neighbours(NamedTuple):
     """The nodes near each query state, most similar first."""
@@ -29,19 +31,40 @@ class Neighbours(NamedTuple):
 class Weights(NamedTuple):
     """How similarities become weights of clusters in each draw; ``(B,)`` arrays.
 
-    A cluster's score is ``Σ_j (factor · g_j + plus)`` over its neighbours, plus ``base`` for each
-    of its nodes.
+    A cluster's score is ``Σ_j (factor · g_j + plus)`` over the neighbours in it, plus ``base`` for
+    each of its nodes, plus ``each``.
     """
 
     factor: Array
     plus: Array
     base: Array
+    each: Array
     new: Array
-    """Score of a new cluster; negative: there is none."""
+    """Score of a new cluster, or of all empty ones together."""
     beta: Array
     """Potts: weights are ``exp(β · score)``; empty for priors whose weights are the scores."""
     n_slots: int
     """Potts: clusters, empty ones included."""
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(row: Array, column: Array, distance: Array, indptr: Array) -> tuple[Array, Array]:
+    """Triplets gathered by row, and by distance within each; `indptr` holds the rows' bounds."""
+    place = indptr[:-1].copy()
+    by_row = np.empty(len(row), dtype=np.int64)
+    for p in range(len(row)):
+        by_row[place[row[p]]] = p
+        place[row[p]] += 1
+    columns = np.empty(len(row), dtype=np.int32)
+    distances = np.empty(len(row))
+    for i in range(len(indptr) - 1):
+        members = by_row[indptr[i] : indptr[i + 1]]
+        order = np.argsort(distance[members], kind="mergesort")
+        for rank in range(len(members)):
+            p = members[order[rank]]
+            columns[indptr[i] + rank] = column[p]
+            distances[indptr[i] + rank] = distance[p]
+    return columns, distances
 
 
 @njit(cache=True, nogil=True)
@@ -101,11 +124,12 @@ def draw_thetas(
 def add_policies(clusters: Array, first: Array, policy: Array, out: Array) -> None:
     """Sum the policies of the chosen `clusters` ``(B, n)`` over the draws into `out` ``(n, A)``."""
     n_draws, n = clusters.shape
-    for b in range(n_draws):
-        for q in range(n):
-            row = first[b] + clusters[b, q]
-            for j in range(out.shape[1]):
-                out[q, j] += policy[row, j]
+    for start in range(0, n, BLOCK):
+        for b in range(n_draws):
+            for q in range(start, min(n, start + BLOCK)):
+                row = first[b] + clusters[b, q]
+                for j in range(out.shape[1]):
+                    out[q, j] += policy[row, j]
 
 
 @njit(cache=True, nogil=True)
@@ -125,36 +149,38 @@ def likely_clusters(
             total += near.g[p]
             rest[p] = total
     score = np.zeros(labels.shape[1] + 1)
-    for b in range(len(labels)):
-        factor, plus, base = weights.factor[b], weights.plus[b], weights.base[b]
-        n_clusters = first[b + 1] - first[b] - 1
-        top, highest, second = n_clusters, weights.new[b], -1.0
-        for k in range(n_clusters):
-            score[k] = base * size[first[b] + k]
-            if score[k] > highest:
-                top, highest, second = k, score[k], highest
-            elif score[k] > second:
-                second = score[k]
-        for q in range(n_queries):
-            best, value, other = top, highest, second
-            stop = near.indptr[q + 1]
-            p = near.indptr[q]
-            while p < stop:
-                k = labels[b, near.indices[p]]
-                score[k] += factor * near.g[p] + plus
-                if k == best:
-                    value = score[k]
-                elif score[k] > value:
-                    best, value, other = k, score[k], value
-                elif score[k] > other:
-                    other = score[k]
-                p += 1
-                if p < stop and value - other > factor * rest[p] + plus * (stop - p):
-                    break
-            out[b, q] = best if value > 0.0 else labels[b, near.nearest[q]]
-            for back in range(near.indptr[q], p):
-                k = labels[b, near.indices[back]]
-                score[k] = base * size[first[b] + k]
+    for start in range(0, n_queries, BLOCK):
+        for b in range(len(labels)):
+            factor, plus = weights.factor[b], weights.plus[b]
+            base, each = weights.base[b], weights.each[b]
+            n_clusters = first[b + 1] - first[b] - 1
+            top, highest, second = n_clusters, weights.new[b], -1.0
+            for k in range(n_clusters):
+                score[k] = base * size[first[b] + k] + each
+                if score[k] > highest:
+                    top, highest, second = k, score[k], highest
+                elif score[k] > second:
+                    second = score[k]
+            for q in range(start, min(n_queries, start + BLOCK)):
+                best, value, other = top, highest, second
+                stop = near.indptr[q + 1]
+                p = near.indptr[q]
+                while p < stop:
+                    k = labels[b, near.indices[p]]
+                    score[k] += factor * near.g[p] + plus
+                    if k == best:
+                        value = score[k]
+                    elif score[k] > value:
+                        best, value, other = k, score[k], value
+                    elif score[k] > other:
+                        other = score[k]
+                    p += 1
+                    if p < stop and value - other > factor * rest[p] + plus * (stop - p):
+                        break
+                out[b, q] = best if value > 0.0 else labels[b, near.nearest[q]]
+                for back in range(near.indptr[q], p):
+                    k = labels[b, near.indices[back]]
+                    score[k] = base * size[first[b] + k] + each
 
 
 @njit(cache=True, nogil=True)
@@ -171,10 +197,10 @@ def _cluster_weights(
     """Weights of all clusters of draw b for query q, the new one last; returns their sum."""
     n_clusters = first[b + 1] - first[b] - 1
     for k in range(n_clusters):
-        out[k] = weights.base[b] * size[first[b] + k]
+        out[k] = weights.base[b] * size[first[b] + k] + weights.each[b]
     for p in range(near.indptr[q], near.indptr[q + 1]):
         out[labels[b, near.indices[p]]] += weights.factor[b] * near.g[p] + weights.plus[b]
-    out[n_clusters] = max(weights.new[b], 0.0)
+    out[n_clusters] = weights.new[b]
     if len(weights.beta) > 0:
         largest = 0.0
         for k in range(n_clusters):
@@ -205,14 +231,15 @@ def add_mixtures(
 ) -> None:
     """Sum over the draws of each query's mixture of policies, into `out` ``(n, A)``."""
     share = np.empty(labels.shape[1] + 1)
-    for b in range(len(labels)):
-        for q in range(len(out)):
-            total = _cluster_weights(b, q, labels, size, first, near, weights, share)
-            for row in range(first[b], first[b + 1]):
-                weight = share[row - first[b]] / total
-                if weight > 0.0:
-                    for j in range(out.shape[1]):
-                        out[q, j] += weight * policy[row, j]
+    for start in range(0, len(out), BLOCK):
+        for b in range(len(labels)):
+            for q in range(start, min(len(out), start + BLOCK)):
+                total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+                for row in range(first[b], first[b + 1]):
+                    weight = share[row - first[b]] / total
+                    if weight > 0.0:
+                        for j in range(out.shape[1]):
+                            out[q, j] += weight * policy[row, j]
 
 
 @njit(cache=True, nogil=True)
@@ -222,8 +249,8 @@ def draw_clusters(
     first: Array,
     near: Neighbours,
     weights: Weights,
-    out: Array,
     uniforms: Array,
+    out: Array,
 ) -> None:
     """Draw a cluster of each query in each draw by its weights, into `out` ``(B, n)``."""
     share = np.empty(labels.shape[1] + 1)

@@ -2,15 +2,178 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker._validation import Array
+from onlooker._version import __version__
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
     from onlooker.posterior import Posterior
+
+MOST_R_HAT = 1.01
+LEAST_ESS = 100  # a chain
+_PROBES = 5  # nodes whose policy is watched
+_FEWEST = 4  # draws that split chains can be compared by
 
 
 class ConvergenceWarning(UserWarning):
     """The chains disagree, or have drawn too little to tell."""
 
 
+def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
+    """Nodes, an action for each, and its probability there in every draw, (chain, draw, probe).
+
+    The nodes are spread evenly over those with a transition; the action is the likeliest.
+    """
+    seen = np.unique(posterior.problem.node_of)
+    nodes = seen[np.unique(np.linspace(0, len(seen) - 1, min(_PROBES, len(seen))).astype(int))]
+    actions = posterior.policy()[nodes].argmax(axis=1)
+    values = np.empty((posterior.n_chains * posterior.n_draws, len(nodes)))
+    for clusters in posterior._predictor.blocks():
+        rows = clusters.first[:-1, None] + clusters.labels[:, nodes]
+        values[clusters.index] = clusters.policy[rows, actions]
+    return nodes, actions, values.reshape(posterior.n_chains, posterior.n_draws, -1)
+
+
+def _largest(posterior: Posterior) -> Array:
+    """``(chain, draw)``: nodes in the largest cluster."""
+    values = np.empty(posterior.n_chains * posterior.n_draws)
+    for clusters in posterior._predictor.blocks():
+        values[clusters.index] = np.maximum.reduceat(clusters.size, clusters.first[:-1])
+    return values.reshape(posterior.n_chains, posterior.n_draws)
+
+
+def scalars(posterior: Posterior) -> dict[str, Array]:
+    """``(chain, draw)`` arrays that do not depend on the names of clusters."""
+    found = {
+        "n_controllers": posterior.n_controllers.astype(np.float64),
+        "largest_cluster": _largest(posterior),
+        "log_joint": np.asarray(posterior.log_joint),
+        **posterior.hyper,
+    }
+    nodes, actions, values = probes(posterior)
+    for probe, (node, action) in enumerate(zip(nodes, actions, strict=True)):
+        found[f"policy[node {node}, action {action}]"] = values[:, :, probe]
+    return found
+
+
+def summary(posterior: Posterior) -> pd.DataFrame:
+    """A table of `scalars`: mean, spread, Monte Carlo error, effective sample sizes and R-hat.
+
+    R-hat is split and rank-normalised. A scalar that never changed has none.
+    """
+    import pandas as pd
+
+    return pd.DataFrame({name: _row(values) for name, values in scalars(posterior).items()}).T
+
+
+def _row(values: Array) -> dict[str, float]:
+    low, high = np.quantile(values, [0.05, 0.95])
+    spread = float(values.std(ddof=1)) if values.size > 1 else np.nan
+    row = {"mean": float(values.mean()), "sd": spread, "q5": float(low), "q95": float(high)}
+    names = ("mcse_mean", "ess_bulk", "ess_tail", "r_hat")
+    if values.shape[1] < _FEWEST or (values == values[0, 0]).all():
+        return row | dict.fromkeys(names, np.nan)
+    if (values == values[:, :1]).all():  # chains are stuck, each somewhere else
+        return row | dict(zip(names, (np.nan, 0.0, 0.0, np.inf), strict=True))
+    array_stats: Any = importlib.import_module("arviz_stats.base").array_stats
+
+    with warnings.catch_warnings():  # one constant chain among others divides by zero
+        warnings.simplefilter("ignore")
+        return row | {
+            "mcse_mean": float(array_stats.mcse(values, method="mean")),
+            "ess_bulk": float(array_stats.ess(values, method="bulk")),
+            "ess_tail": float(array_stats.ess(values, method="tail", prob=(0.05, 0.95))),
+            "r_hat": float(array_stats.rhat(values)),
+        }
+
+
 def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
-    """Warn if R-hat or the effective sample sizes are poor."""
+    """Warn if R-hat exceeds 1.01 or a chain's effective sample size is below 100."""
+    if posterior.n_draws < _FEWEST:
+        warnings.warn(
+            f"{posterior.n_draws} draws are too few to tell whether the chains have converged; "
+            "raise draws",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+        return
+    table = summary(posterior)
+    told = []
+    r_hat = table["r_hat"].dropna()
+    bad = r_hat[r_hat > MOST_R_HAT].sort_values(ascending=False)
+    if len(bad):
+        told.append(
+            f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MOST_R_HAT}: the "
+            "chains have not mixed; raise tune and draws, or try blocked=True"
+        )
+    ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna() / posterior.n_chains
+    bad = ess[ess < LEAST_ESS].sort_values()
+    if len(bad):
+        told.append(
+            f"the effective sample size is {bad.iloc[0]:.0f} a chain for {bad.index[0]}"
+            f"{_others(bad)}, below {LEAST_ESS}: raise draws"
+        )
+    if told:
+        warnings.warn(". ".join(told), ConvergenceWarning, stacklevel=stacklevel)
+
+
+def _others(bad: pd.Series[float]) -> str:
+    return f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+
+
+def to_datatree(posterior: Posterior) -> xr.DataTree:
+    """Draws in the ArviZ schema; what depends on the names of clusters is in a group of its own."""
+    try:
+        import xarray as xr
+    except ImportError as error:
+        raise ImportError(
+            "to_datatree needs the extra arviz: pip install 'onlooker[arviz]'"
+        ) from error
+
+    along = ("chain", "draw")
+    coords = {"chain": posterior.chain_ids, "draw": np.arange(posterior.n_draws)}
+    nodes, actions, values = probes(posterior)
+    scalar = {
+        "n_controllers": posterior.n_controllers,
+        "largest_cluster": _largest(posterior),
+        **posterior.hyper,
+    }
+    posterior_group = xr.Dataset(
+        {name: (along, np.asarray(value)) for name, value in scalar.items()}
+        | {"policy": ((*along, "probe"), values)},
+        coords | {"probe": np.arange(len(nodes)), "probe_node": ("probe", nodes),
+                  "probe_action": ("probe", actions)},
+    )  # fmt: skip
+    partition = {
+        "labels": ((*along, "node"), posterior.labels),
+        "actions": ((*along, "transition"), posterior.actions),
+    }
+    if posterior.links is not None:
+        partition["links"] = ((*along, "node"), posterior.links)
+    problem = posterior.problem
+    shape = ("node",) if problem.states.ndim == 1 else ("node", "dimension")
+    groups = {
+        "posterior": posterior_group,
+        "sample_stats": xr.Dataset({"lp": (along, np.asarray(posterior.log_joint))}, coords),
+        "partition": xr.Dataset(partition, coords),
+        "constant_data": xr.Dataset(
+            {"states": (shape, problem.states), "node_of": ("transition", problem.node_of)}
+        ),
+    }
+    about = {
+        "inference_library": "onlooker",
+        "inference_library_version": __version__,
+        "prior": repr(posterior.prior),
+        "tuning_steps": posterior.plan.tune,
+    }
+    for group in groups.values():
+        group.attrs.update(about)
+    return xr.DataTree.from_dict(groups)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from onlooker._validation import Array, read_only
+import numpy as np
+
+from onlooker._prediction import PolicyInterval, Predictor, Rule
+from onlooker._validation import Array, positive_integer, read_only
+from onlooker._weights import Strategy, check_strategy, is_spatial
+from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.inference.draws import Draws
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from onlooker.consensus import ConsensusResult
+    from onlooker.dynamics.base import Dynamics
     from onlooker.inference.problem import Problem
     from onlooker.inference.runner import Plan
     from onlooker.partitions.base import PartitionPrior
+
+__all__ = ["PolicyInterval", "Posterior"]
+
+_MOST_TABULATED = 100_000  # states of a finite space whose policies a rollout computes at once
 
 
 class Posterior:
@@ -22,8 +38,8 @@ class Posterior:
 
     Attributes
     ----------
-    problem, prior
-        What was inferred, and the prior over partitions.
+    plan
+        The problem, the prior and the options that the draws come from.
     labels : (chain, draw, node) int array
         Clusters, in each draw numbered by first appearance: labels mean nothing across draws.
     actions : (chain, draw, transition) int array
@@ -33,7 +49,7 @@ class Posterior:
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
-        Draws of hyper-parameters (constant where fixed).
+        Draws of hyper-parameters, constant where fixed.
     chain_ids : list of int
         Numbers of the chains; one that died is missing.
     """
@@ -48,6 +64,7 @@ class Posterior:
         self.hyper: Mapping[str, Array] = MappingProxyType(
             {name: read_only(values) for name, values in draws.hyper.items()}
         )
+        self._consensus: dict[str, ConsensusResult] = {}
 
     @property
     def problem(self) -> Problem:
@@ -69,10 +86,10 @@ class Posterior:
         """Draws of each chain."""
         return self.labels.shape[1]
 
-    @property
+    @cached_property
     def n_controllers(self) -> Array:
         """``(chain, draw)``: clusters in use."""
-        return self.labels.max(axis=2).astype(int) + 1
+        return self.labels.max(axis=2).astype(np.int64) + 1
 
     def __repr__(self) -> str:
         return (
@@ -80,30 +97,306 @@ class Posterior:
             f"{type(self.prior).__name__}, {self.problem!r})"
         )
 
-    def policy(self) -> Array:
-        """``(N, A)``: predictive action distribution at the nodes, averaged over the draws."""
-        import numpy as np
+    # -- policies -------------------------------------------------------------------------------
 
-        from onlooker import _prediction_kernels as kernels
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(
+            self.problem,
+            self.prior,
+            self.labels.reshape(-1, self.problem.n_nodes),
+            self.actions.reshape(-1, self.problem.n_transitions),
+            {name: values.ravel() for name, values in self.hyper.items()},
+            self.plan.seed,
+        )
 
-        labels = self.labels.reshape(-1, self.problem.n_nodes)
-        actions = self.actions.reshape(-1, self.problem.n_transitions)
-        alpha = self.hyper["alpha"].ravel()
-        out = np.zeros((self.problem.n_nodes, self.problem.n_actions))
-        for b in range(len(labels)):
-            rows = int(labels[b].max()) + 2
-            first = np.array([0, rows])
-            counts = np.zeros((rows, self.problem.n_actions), dtype=np.int32)
-            size = np.zeros(rows, dtype=np.int32)
-            kernels.count_clusters(
-                labels[b : b + 1],
-                actions[b : b + 1],
-                self.problem.node_of,
-                first,
-                counts,
-                size,
+    @cached_property
+    def _at_nodes(self) -> Array:
+        return read_only(self._predictor.at_nodes())
+
+    @overload
+    def policy(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        interval: None = None,
+        n_neighbors: int | None = None,
+    ) -> Array: ...
+    @overload
+    def policy(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        interval: float,
+        n_neighbors: int | None = None,
+    ) -> PolicyInterval: ...
+
+    def policy(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        interval: float | None = None,
+        n_neighbors: int | None = None,
+    ) -> Array | PolicyInterval:
+        """The predictive action distribution, ``(n, A)``.
+
+        A node has the policy of its cluster, ``(ξ_z + α) / (ξ_z· + Aα)``, averaged over the draws.
+        Controllers that were drawn (``collapsed=False``) are integrated out here too: the same
+        mean with less noise.
+
+        Parameters
+        ----------
+        states
+            ``(n,)`` integers or ``(n, d)`` floats; None: the nodes.
+        extrapolate
+            What to do about a state that is no node. ``"map"`` (default for the spatial priors):
+            take the policy of its one most likely cluster in each draw. ``"average"`` (default
+            for the others): mix all clusters by their weights, a new one included. ``"local"``:
+            mix by the decaying part of the similarity alone.
+        interval
+            Probability of a credible interval, e.g. 0.9; it covers the uncertainty of the
+            partition, of the actions and of the controllers given both.
+        n_neighbors
+            Weights come from the nearest so many nodes only; by default as the prior says.
+
+        Returns
+        -------
+        ndarray or PolicyInterval
+            The mean, or ``(mean, low, high)`` if `interval` is given.
+        """
+        rule = self._rule(extrapolate, n_neighbors)
+        if states is None:
+            queries, node = self.problem.states, np.arange(self.problem.n_nodes)
+        else:
+            queries, node = self._place(states)
+        mean = np.empty((len(queries), self.problem.n_actions))
+        known = node >= 0
+        mean[known] = self._at_nodes[node[known]]
+        if not known.all():
+            mean[~known] = self._predictor.elsewhere(queries[~known], rule)
+        if interval is None:
+            return mean
+        if not 0 < interval < 1:
+            raise ValueError(f"interval must be between 0 and 1, got {interval!r}; 0.9 is usual")
+        tail = (1 - interval) / 2
+        low, high = self._predictor.quantiles(queries, node, rule, (tail, 1 - tail))
+        return PolicyInterval(mean, low, high)
+
+    def _rule(self, extrapolate: Strategy | None, n_neighbors: int | None) -> Rule:
+        strategy = check_strategy(self.prior, extrapolate)
+        if n_neighbors is None:
+            n_neighbors = getattr(self.prior, "n_neighbors", None)
+        elif not is_spatial(self.prior):
+            raise ValueError(f"n_neighbors means nothing to {type(self.prior).__name__}")
+        else:
+            n_neighbors = positive_integer("n_neighbors", n_neighbors)
+        return Rule(strategy, n_neighbors)
+
+    def _place(self, states: Any) -> tuple[Array, Array]:
+        """Query states, and the node that each of them is (-1: none)."""
+        queries, nodes = as_states(states), self.problem.states
+        if queries.shape[1:] != nodes.shape[1:]:
+            raise ValueError(
+                f"states must be like the nodes' states, {_kind(nodes)}, got {_kind(queries)}"
             )
-            policy = np.empty(counts.shape)
-            kernels.normalise(counts, first, alpha[b : b + 1], policy)
-            kernels.add_policies(labels[b : b + 1], first, policy, out)
-        return out / len(labels)
+        if len(queries) == 0:
+            return queries, np.empty(0, dtype=np.int64)
+        index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
+        return queries, np.where(index < len(nodes), index, -1)
+
+    # -- what happens next ----------------------------------------------------------------------
+
+    def _dynamics(self, dynamics: Dynamics | None) -> Dynamics:
+        dynamics = dynamics if dynamics is not None else self.problem.dynamics
+        if dynamics is None:
+            raise ValueError(
+                "the problem was made without dynamics; give dynamics=, the model of the world"
+            )
+        return dynamics
+
+    def next_state(self, states: Any, *, dynamics: Dynamics | None = None, **how: Any) -> Array:
+        """Probabilities of the next state in a finite space, ``Σ_j T(s' | s, j) p(j | s)``, (n, S).
+
+        In a continuous space, see `next_state_log_density` and `next_state_samples`. Further
+        arguments go to `policy`.
+        """
+        dynamics = self._dynamics(dynamics)
+        mix = getattr(dynamics, "next_state_probabilities", None)
+        if mix is None:
+            raise TypeError(
+                f"{type(dynamics).__name__} has no table of next states; "
+                "use next_state_log_density or next_state_samples"
+            )
+        queries = as_states(states)
+        return np.asarray(mix(queries, self.policy(queries, **how)))
+
+    def next_state_log_density(
+        self, states: Any, next_states: Any, *, dynamics: Dynamics | None = None, **how: Any
+    ) -> Array:
+        """``ln Σ_j T(s' | s, j) p(j | s, data)`` of each pair, ``(n,)``."""
+        from scipy.special import logsumexp
+
+        queries = as_states(states)
+        loglik = self._dynamics(dynamics).log_likelihood(queries, as_states(next_states))
+        if len(queries) == 0:
+            return np.empty(0)
+        distinct, index = distinct_states(queries)
+        return np.asarray(logsumexp(loglik + np.log(self.policy(distinct, **how))[index], axis=1))
+
+    def next_state_samples(
+        self,
+        states: Any,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        dynamics: Dynamics | None = None,
+        **how: Any,
+    ) -> Array:
+        """Draws of the next state, ``(n_samples, n)`` integers or ``(n_samples, n, d)`` floats."""
+        from onlooker.worlds._rollout import draw_actions
+
+        n_samples = positive_integer("n_samples", n_samples)
+        rng = np.random.default_rng(random_state)
+        queries = as_states(states)
+        cumulative = np.cumsum(self.policy(queries, **how), axis=1)
+        tiled = np.concatenate([queries] * n_samples)
+        actions = draw_actions(np.concatenate([cumulative] * n_samples), rng)
+        drawn = self._dynamics(dynamics).sample(tiled, actions, rng)
+        return np.asarray(drawn.reshape(n_samples, len(queries), *queries.shape[1:]))
+
+    def log_predictive(
+        self, demos: Demonstrations, *, dynamics: Dynamics | None = None, **how: Any
+    ) -> Array:
+        """Log predictive density of every transition of `demos`, pooled; higher is better.
+
+        Further arguments go to `policy`.
+        """
+        states, next_states = Demonstrations(demos).transitions()
+        return self.next_state_log_density(states, next_states, dynamics=dynamics, **how)
+
+    def rollout(
+        self,
+        start_states: Any,
+        length: int,
+        random_state: Any = None,
+        *,
+        dynamics: Dynamics | None = None,
+        **how: Any,
+    ) -> Demonstrations:
+        """Imitate: simulate the predictive policy for `length` states from each start state.
+
+        Further arguments go to `policy`.
+        """
+        from onlooker.worlds._rollout import draw_actions, roll_out
+
+        dynamics = self._dynamics(dynamics)
+        start = as_states(start_states)
+        n_states = getattr(dynamics, "n_states", _MOST_TABULATED + 1)
+        table = None
+        if n_states <= _MOST_TABULATED:
+            table = np.cumsum(self.policy(np.arange(n_states), **how), axis=1)
+
+        def act(states: Array, rng: np.random.Generator) -> Array:
+            if table is not None:
+                return draw_actions(table[states], rng)
+            return draw_actions(np.cumsum(self.policy(states, **how), axis=1), rng)
+
+        return roll_out(start, length, act, dynamics, np.random.default_rng(random_state))[0]
+
+    # -- partitions -----------------------------------------------------------------------------
+
+    def co_clustering(self) -> Array:
+        """``(N, N)``: the probability that two nodes share a cluster."""
+        from onlooker.consensus import co_clustering
+
+        return co_clustering(self.labels)
+
+    def consensus(self, loss: Literal["vi", "binder"] = "vi") -> ConsensusResult:
+        """The partition that stands for all draws, with how certain it is; searched once."""
+        from onlooker.consensus import consensus
+
+        if loss not in self._consensus:
+            self._consensus[loss] = consensus(self.labels, loss, random_state=0)
+        return self._consensus[loss]
+
+    def partition(self, loss: Literal["vi", "binder"] = "vi") -> Array:
+        """``(N,)``: consensus clusters of the nodes, largest first."""
+        return self.consensus(loss).labels
+
+    def assign(
+        self,
+        states: Any,
+        loss: Literal["vi", "binder"] = "vi",
+        *,
+        n_neighbors: int | None = None,
+    ) -> Array:
+        """``(n,)``: the consensus cluster of any state; -1 if one of its own is more likely.
+
+        A node has its own cluster; any other state the most likely one by the prior's weights,
+        with hyper-parameters at their posterior means.
+        """
+        labels = self.partition(loss)
+        queries, node = self._place(states)
+        assigned = labels[node]
+        other = node < 0
+        if other.any():
+            single = Predictor(
+                self.problem,
+                self.prior,
+                labels[None],
+                self.actions.reshape(-1, self.problem.n_transitions)[:1],
+                {name: np.array([values.mean()]) for name, values in self.hyper.items()},
+                self.plan.seed,
+            )
+            likely = single.likely(queries[other], self._rule("map", n_neighbors))[0]
+            assigned[other] = np.where(likely > labels.max(), -1, likely)
+        return assigned
+
+    # -- diagnostics, in and out ----------------------------------------------------------------
+
+    def summary(self) -> pd.DataFrame:
+        """Mean, spread, Monte Carlo error, sample sizes and R-hat of label-free scalars."""
+        from onlooker.diagnostics import summary
+
+        return summary(self)
+
+    def to_datatree(self) -> xr.DataTree:
+        """An ``xarray.DataTree`` in the ArviZ schema (needs the extra ``arviz``)."""
+        from onlooker.diagnostics import to_datatree
+
+        return to_datatree(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one NumPy archive, under exactly the name given."""
+        from onlooker.inference.store import save_posterior
+
+        save_posterior(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        prior: PartitionPrior | None = None,
+        dynamics: Dynamics | None = None,
+    ) -> Self:
+        """Read a file that `save` wrote, or the store of a run, be it finished or going on.
+
+        Parameters
+        ----------
+        path
+            File, or directory of a store. Of an unfinished run, the draws that all its chains
+            have.
+        prior, dynamics
+            To be given where they hold code of your own, which is not stored.
+        """
+        from onlooker.inference.store import load_posterior
+
+        return cls(*load_posterior(path, prior, dynamics))
+
+
+def _kind(states: Array) -> str:
+    return "integers" if states.ndim == 1 else f"vectors of dimension {states.shape[1]}"

@@ -1,0 +1,120 @@
+"""Chains on a Dask cluster: block after block, each a task that any worker may take.
+
+A task gets the chain's state and gives it back with its draws, so a worker that is lost costs no
+more than the block it was at: the scheduler gives the same task to another, with the same bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from onlooker.inference.draws import Draws
+from onlooker.inference.progress import Progress
+from onlooker.inference.runner import Plan, Runner
+from onlooker.inference.state import State
+
+if TYPE_CHECKING:
+    from onlooker.inference.partition import PartitionSampler
+
+_FIRST = 4  # sweeps of a chain's first block, which also compiles
+_SECONDS = 1.0  # that a block should take
+
+
+@dataclass
+class Errand:
+    """The plan, and what a worker prepares once for all its blocks."""
+
+    plan: Plan
+
+    @cached_property
+    def sampler(self) -> PartitionSampler:
+        """The sampler of the partition."""
+        return self.plan.prior.sampler(self.plan.problem)
+
+
+def advance(
+    errand: Errand, index: int, state: State | None, sweeps: int, n_sweeps: int
+) -> tuple[Draws, State, int, float]:
+    """One block of a chain: draws, state, sweeps done in all, and the time it took."""
+    began = time.monotonic()
+    if state is not None:
+        state = state.copy()  # a task may run again; its input must stay as it was
+    runner = Runner(index, errand.plan, errand.sampler, state, sweeps)
+    runner.advance(sweeps=n_sweeps)
+    return runner.draws, runner.chain.state, runner.sweeps, time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _connected(client: Any) -> Iterator[Any]:
+    """The client itself, or one for the address of a scheduler."""
+    if not isinstance(client, str):
+        yield client
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "a Dask scheduler needs the extra dask: pip install 'onlooker[dask]'"
+        ) from error
+    with Client(client) as made:  # type: ignore[no-untyped-call]
+        yield made
+
+
+def run_on_cluster(
+    client: Any,
+    plan: Plan,
+    runners: list[Runner],
+    flush: Callable[[Runner], None],
+    shown: Progress,
+) -> None:
+    """Advance all `runners` to their end on the cluster; they take over what comes back."""
+    from onlooker.inference.run import how_far
+
+    with _connected(client) as connection:
+        from distributed import as_completed
+
+        with warnings.catch_warnings():  # a large problem is sent once; that is as it should be
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            errand = connection.submit(Errand, plan, pure=False)
+        block = {runner.index: _FIRST for runner in runners}
+        waiting: dict[Any, Runner] = {}
+
+        def submit(runner: Runner) -> Any:
+            state = runner.chain.state if runner.started or runner.sweeps else None
+            future = connection.submit(
+                advance, errand, runner.index, state, runner.sweeps, block[runner.index], pure=False
+            )
+            waiting[future] = runner
+            return future
+
+        shown.start()
+        todo = [submit(runner) for runner in runners if not runner.done]
+        finished: Any = as_completed(todo)  # type: ignore[no-untyped-call]
+        try:
+            for future in finished:
+                runner = waiting.pop(future)
+                try:
+                    draws, state, sweeps, seconds = future.result()
+                except Exception as error:
+                    runner.error = error
+                    continue
+                runner.absorb(draws, state, sweeps)
+                flush(runner)
+                block[runner.index] = _next_block(block[runner.index], seconds)
+                if not runner.done:
+                    finished.add(submit(runner))
+                shown.update(*how_far(runners))
+        finally:
+            connection.cancel(list(waiting))
+
+
+def _next_block(n_sweeps: int, seconds: float) -> int:
+    """As many sweeps as take about the time a block should, changing by no more than 4 times."""
+    wanted = n_sweeps * _SECONDS / max(seconds, 1e-6)
+    return max(1, round(min(max(wanted, n_sweeps / 4), n_sweeps * 4)))
