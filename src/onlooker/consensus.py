@@ -117,12 +117,11 @@ def consensus(
     """Find the partition with the least expected loss over the draws.
 
     Each search places node after node in random order where it costs least, then visits all nodes
-    again until none wants to move; the best quarter of them go on to take clusters apart and place
-    their nodes anew. A quarter of the searches start from the best draws and the best level of a
-    hierarchical clustering; the others in turn from nothing and from further draws (or random
-    labels when draws run out). A greedy search promises a local minimum only, never worse than any
-    of the draws ranked as starting points (all of them, unless there are very many) that
-    ``max_clusters`` permits.
+    again until none wants to move; the best results go on to take clusters apart and place their
+    nodes anew. Every fourth search starts from nothing, one from the best level of a hierarchical
+    clustering, the others from the best draws (or random labels when draws run out). A greedy
+    search promises a local minimum only, never worse than any of the draws ranked as starting
+    points (all of them, unless there are very many) that ``max_clusters`` permits.
 
     Parameters
     ----------
@@ -156,21 +155,24 @@ def consensus(
     pairs = _count_pairs(every) if n <= _MOST_PAIRED else None
     evidence = _evidence(loss, pairs, unique)
     value = _Valued(unique, f, a)
-    found = []
+    found: dict[bytes, tuple[float, Ints32]] = {}
+    reached = []
     for start in _starts(value, pairs, rules.max_clusters, restarts, rng):
-        found.append(value(kernels.search(start, evidence, rules, False, rng)))
-    found.sort(key=lambda pair: pair[0])
+        loss_there, labels = value(kernels.search(start, evidence, rules, False, rng))
+        found[labels.tobytes()] = loss_there, labels
+        reached.append(labels.tobytes())
     if zealous:
-        for at, (_, labels) in enumerate(found[: max(1, restarts // 4)]):
-            found[at] = value(kernels.search(labels.astype(int), evidence, rules, True, rng))
-    lowest, best = min(found, key=lambda pair: pair[0])
+        for key in sorted(found, key=lambda key: found[key][0])[: max(1, restarts // 4)]:
+            start = found[key][1].astype(np.int64)
+            found[key] = value(kernels.search(start, evidence, rules, True, rng))
+    lowest, best = min(found.values(), key=lambda pair: pair[0])
     return ConsensusResult(
         labels=best.astype(np.int64),
         loss=loss,
         expected_loss=lowest,
         n_clusters=int(best.max()) + 1,
         n_restarts=restarts,
-        n_agreeing=sum(reached <= lowest + _TOLERANCE for reached, _ in found),
+        n_agreeing=sum(found[key][0] <= lowest + _TOLERANCE for key in reached),
         membership=_membership(best, unique),
     )
 
@@ -364,7 +366,7 @@ def _starts(
         ranked.insert(1, _best_cut(value, pairs, np.minimum(n_clusters, most), most))
     starts: list[NDArray[np.int64]] = []
     while len(starts) < restarts:
-        if len(starts) % 2 and len(starts) >= restarts // 4:
+        if len(starts) % 4 == 3:
             starts.append(np.full(n, -1, np.int64))
         elif ranked:
             starts.append(ranked.pop(0)[1].astype(np.int64))
