@@ -15,15 +15,24 @@ if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
     from onlooker.inference.run import sample
     from onlooker.posterior import Posterior
+    from onlooker.recognizer import PolicyRecognizer
 
 _HOME = {
     "Demonstrations": "onlooker.demonstrations",
+    "PolicyRecognizer": "onlooker.recognizer",
     "Posterior": "onlooker.posterior",
     "Problem": "onlooker.inference.problem",
     "sample": "onlooker.inference.run",
 }
 
-__all__ = ["Demonstrations", "Posterior", "Problem", "__version__", "sample"]
+__all__ = [
+    "Demonstrations",
+    "PolicyRecognizer",
+    "Posterior",
+    "Problem",
+    "__version__",
+    "sample",
+]
 
 
 def __getattr__(name: str) -> Any:

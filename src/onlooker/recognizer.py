@@ -1,0 +1,152 @@
+"""The whole path from demonstrations to a policy as one scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from onlooker._validation import Array
+from onlooker._weights import Strategy
+from onlooker.demonstrations import Demonstrations
+from onlooker.hyper import Prior
+from onlooker.inference.problem import Problem
+from onlooker.inference.run import sample
+from onlooker.partitions import DistanceDependent
+from onlooker.partitions.base import PartitionPrior
+
+if TYPE_CHECKING:
+    from onlooker.dynamics.base import Dynamics
+    from onlooker.posterior import Posterior
+
+
+class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
+    """Recognise the policy behind demonstrations.
+
+    Parameters
+    ----------
+    dynamics
+        The model of the world.
+    partition
+        The prior over partitions of the states; None: ``DistanceDependent()``. A grid search
+        reaches into it: ``partition__beta``, ``partition__decay__scale``.
+    nodes
+        Which states carry an indicator: see `Problem.from_demonstrations`.
+    extrapolate
+        How the policy is continued to states that were not seen: see `Posterior.policy`.
+    concentration, collapsed, blocked, draws, tune, chains, thin, n_jobs, progress, store, resume, \
+client, random_state
+        See `onlooker.sample`.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws, and all that can be asked of them.
+    problem_ : Problem
+        What was inferred.
+    n_actions_ : int
+        Number of actions.
+
+    Examples
+    --------
+    >>> from onlooker.worlds import CircularMotion
+    >>> world = CircularMotion()
+    >>> demos, _ = world.rollout(2, 20, random_state=0)
+    >>> recognizer = PolicyRecognizer(world.dynamics, draws=200, random_state=0)  # doctest: +SKIP
+    >>> recognizer.fit(demos).predict_proba([[1.0, 0.0]]).shape  # doctest: +SKIP
+    (1, 24)
+    """
+
+    posterior_: Posterior
+    problem_: Problem
+    n_actions_: int
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        partition: PartitionPrior | None = None,
+        *,
+        nodes: Literal["visited", "all"] | Any = "visited",
+        extrapolate: Strategy | None = None,
+        concentration: float | Prior = 1.0,
+        collapsed: bool = True,
+        blocked: bool = False,
+        draws: int = 1000,
+        tune: int = 500,
+        chains: int = 4,
+        thin: int = 1,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        client: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.dynamics = dynamics
+        self.partition = partition
+        self.nodes = nodes
+        self.extrapolate = extrapolate
+        self.concentration = concentration
+        self.collapsed = collapsed
+        self.blocked = blocked
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.store = store
+        self.resume = resume
+        self.client = client
+        self.random_state = random_state
+
+    def fit(self, demos: Any, y: None = None) -> Self:
+        """Sample the posterior given demonstrations (a `Demonstrations`, or a list of arrays)."""
+        self.problem_ = Problem.from_demonstrations(Demonstrations(demos), self.dynamics, self.nodes)
+        self.n_actions_ = self.problem_.n_actions
+        self.posterior_ = sample(
+            self.problem_,
+            DistanceDependent() if self.partition is None else self.partition,
+            concentration=self.concentration,
+            collapsed=self.collapsed,
+            draws=self.draws,
+            tune=self.tune,
+            chains=self.chains,
+            thin=self.thin,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            store=self.store,
+            blocked=self.blocked,
+            resume=self.resume,
+            client=self.client,
+        )
+        return self
+
+    def predict_proba(self, states: Any) -> Array:
+        """``(n, A)``: the predictive action distribution at `states`."""
+        check_is_fitted(self)
+        return self.posterior_.policy(states, extrapolate=self.extrapolate)
+
+    def predict(self, states: Any) -> Array:
+        """``(n,)``: the most probable action at `states`."""
+        return np.asarray(self.predict_proba(states).argmax(axis=1))
+
+    def score(self, demos: Any, y: None = None) -> float:
+        """Mean log predictive density of the transitions of demonstrations; higher is better.
+
+        The mean, not the sum, so that folds of unequal length weigh the same in a
+        cross-validation; `Posterior.log_predictive` gives every term.
+        """
+        check_is_fitted(self)
+        return float(self.posterior_.log_predictive(demos, extrapolate=self.extrapolate).mean())
+
+    def rollout(self, start_states: Any, length: int, random_state: Any = None) -> Demonstrations:
+        """Imitate: simulate the learned policy for `length` states from each start state."""
+        check_is_fitted(self)
+        return self.posterior_.rollout(
+            start_states, length, random_state, extrapolate=self.extrapolate
+        )
