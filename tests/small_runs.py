@@ -1,0 +1,106 @@
+"""Small problems and posteriors, some of them made up rather than sampled."""
+
+import warnings
+
+import numpy as np
+
+from onlooker import Posterior, Problem, sample
+from onlooker.diagnostics import ConvergenceWarning
+from onlooker.dynamics import DisplacementDynamics, TabularDynamics
+from onlooker.inference.draws import Draws, narrow
+from onlooker.inference.runner import Plan
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Potts,
+    Static,
+    Uniform,
+)
+
+PRIORS = {
+    "static": Static(),
+    "uniform": Uniform(3),
+    "mixing": Mixing(3),
+    "mixing, q drawn": Mixing(3, collapsed=False),
+    "potts": Potts(3, beta=0.7, n_neighbors=4),
+    "crp": ChineseRestaurant(),
+    "ddcrp": DistanceDependent(decay=GaussianDecay(1.0, 0.01)),
+}
+
+
+def plane_problem(n_nodes=15, n_transitions=40, n_actions=4, seed=0):
+    """Nodes in the plane, some revisited, some without a transition, with arbitrary likelihoods."""
+    rng = np.random.default_rng(seed)
+    node_of = rng.integers(n_nodes - 2, size=n_transitions)
+    loglik = rng.normal(0.0, 2.0, (n_transitions, n_actions))
+    problem = Problem(node_of, loglik, rng.normal(0.0, 1.5, (n_nodes, 2)))
+    problem.dynamics = DisplacementDynamics.compass(n_actions, sigma=0.3)
+    return problem
+
+
+def ring_dynamics(n_states=6):
+    """Stay, go up or go down a ring, with a little noise."""
+    table = np.full((n_states, 3, n_states), 0.02)
+    for action, step in enumerate((0, 1, -1)):
+        for state in range(n_states):
+            table[state, action, (state + step) % n_states] += 1.0
+    return TabularDynamics(table / table.sum(axis=2, keepdims=True))
+
+
+def ring_problem(n_states=6, seed=0):
+    """A walk round a ring, as tabular demonstrations."""
+    rng = np.random.default_rng(seed)
+    dynamics = ring_dynamics(n_states)
+    walks = []
+    for _ in range(4):
+        walk = [int(rng.integers(n_states - 1))]
+        for _ in range(12):
+            walk.append((walk[-1] + int(rng.integers(-1, 2))) % n_states)
+        walks.append(walk)
+    return Problem.from_demonstrations(walks, dynamics)
+
+
+def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, seed=1):
+    """A posterior with random labels, actions and hyper-parameters: no sampler is involved."""
+    rng = np.random.default_rng(seed)
+    shape = (n_chains, n_draws)
+    labels = rng.integers(n_clusters, size=(*shape, problem.n_nodes))
+    if isinstance(prior, Static):
+        labels = np.broadcast_to(np.arange(problem.n_nodes), labels.shape)
+    for index in np.ndindex(shape):
+        seen = {}
+        labels[index] = [seen.setdefault(k, len(seen)) for k in labels[index]]
+    known = {"alpha": np.full(shape, 0.7)}
+    for name, value in (hyper or {}).items():
+        known[name] = np.broadcast_to(value, shape).astype(float)
+    draws = Draws(
+        labels.astype(narrow(problem.n_nodes)),
+        rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(np.int8),
+        rng.normal(size=shape),
+        known,
+    )
+    plan = Plan(problem, prior, 0.7, True, False, n_draws, 0, 1, n_chains, seed)
+    return Posterior(plan, draws, range(n_chains))
+
+
+def quick(problem, prior, **options):
+    """Sample a little, without a word about how little."""
+    options = {"draws": 8, "tune": 4, "chains": 2, "random_state": 3, "progress": False} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return sample(problem, prior, **options)
+
+
+def assert_same_draws(one, other):
+    """The same bits, and the same types."""
+    for name in ("labels", "actions", "links", "log_joint"):
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a is None) == (b is None), name
+        if a is not None:
+            assert a.dtype == b.dtype, name
+            np.testing.assert_array_equal(a, b, err_msg=name)
+    assert one.hyper.keys() == other.hyper.keys()
+    for name, values in one.hyper.items():
+        np.testing.assert_array_equal(values, other.hyper[name], err_msg=name)
