@@ -35,6 +35,10 @@ class _Transitions:
         """``E[V(s') | s, a]``, shape (S, A)."""
         return np.asarray((self._stacked @ values).reshape(self.n_actions, self.n_states).T)
 
+    def expect_many(self, values: Floats) -> Floats:
+        """``E[V(s') | s, a]`` of many value functions (S, G) at once, shape (A, S, G)."""
+        return np.asarray((self._stacked @ values).reshape(self.n_actions, self.n_states, -1))
+
     def push(self, mass: Floats) -> Floats:
         """Where mass (S, A) on states and actions goes, shape (S,)."""
         return np.asarray(self._stacked_t @ mass.T.ravel())

@@ -1,0 +1,21 @@
+"""The methods that we are compared with; all learn from states alone, all with one face."""
+
+from onlooker.baselines._base import Baseline, Convergence
+from onlooker.baselines.behavioral_cloning import BehavioralCloning
+from onlooker.baselines.bnirl import BayesianNonparametricIRL
+from onlooker.baselines.expectation_maximization import ExpectationMaximization
+from onlooker.baselines.floor import GlobalMarginal, Uniform
+from onlooker.baselines.maximum_entropy import MaximumEntropyIRL
+from onlooker.baselines.maximum_margin import MaximumMarginIRL
+
+__all__ = [
+    "Baseline",
+    "BayesianNonparametricIRL",
+    "BehavioralCloning",
+    "Convergence",
+    "ExpectationMaximization",
+    "GlobalMarginal",
+    "MaximumEntropyIRL",
+    "MaximumMarginIRL",
+    "Uniform",
+]

@@ -1,0 +1,96 @@
+"""Gibbs kernels of Bayesian nonparametric inverse reinforcement learning."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from onlooker._validation import Array
+
+
+@njit(cache=True, nogil=True)
+def draw_index(weights: Array, n: int, uniform: float) -> int:
+    """An index below `n` with probability proportional to its weight, never one of weight zero."""
+    total = 0.0
+    for k in range(n):
+        total += weights[k]
+    left = uniform * total
+    last = -1
+    for k in range(n):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return last
+
+
+@njit(cache=True, nogil=True)
+def draw_goal(log_weights: Array, uniform: float) -> int:
+    """An index with probability proportional to the exponential of its log-weight."""
+    weights = np.exp(log_weights - log_weights.max())
+    return draw_index(weights, weights.size, uniform)
+
+
+@njit(cache=True, nogil=True)
+def sweep_labels(
+    loglik: Array,
+    log_marginal: Array,
+    concentration: float,
+    labels: Array,
+    goals: Array,
+    sizes: Array,
+    n_used: int,
+    rng: np.random.Generator,
+) -> int:
+    """Draw the subgoal of every transition in turn (CRP, Neal's Algorithm 2); in place.
+
+    Clusters are kept packed: an emptied one is filled by the last. A label of -1 is not yet
+    seated. Returns the number of clusters.
+    """
+    n_transitions = loglik.shape[0]
+    log_weights = np.empty(n_transitions + 1)
+    weights = np.empty(n_transitions + 1)
+    for t in range(n_transitions):
+        k = labels[t]
+        if k >= 0:
+            sizes[k] -= 1
+            if sizes[k] == 0:
+                n_used -= 1
+                if k != n_used:
+                    goals[k] = goals[n_used]
+                    sizes[k] = sizes[n_used]
+                    sizes[n_used] = 0
+                    for i in range(n_transitions):
+                        if labels[i] == n_used:
+                            labels[i] = k
+        top = -np.inf
+        for k in range(n_used):
+            log_weights[k] = np.log(sizes[k]) + loglik[t, goals[k]]
+            top = max(top, log_weights[k])
+        log_weights[n_used] = np.log(concentration) + log_marginal[t]
+        top = max(top, log_weights[n_used])
+        for k in range(n_used + 1):
+            weights[k] = np.exp(log_weights[k] - top)
+        k = draw_index(weights, n_used + 1, rng.random())
+        if k == n_used:
+            goals[k] = draw_goal(loglik[t], rng.random())
+            sizes[k] = 0
+            n_used += 1
+        labels[t] = k
+        sizes[k] += 1
+    return n_used
+
+
+@njit(cache=True, nogil=True)
+def sweep_goals(
+    loglik: Array, labels: Array, goals: Array, n_used: int, rng: np.random.Generator
+) -> None:
+    """Draw the goal of every cluster given its transitions; in place."""
+    n_goals = loglik.shape[1]
+    total = np.zeros((n_used, n_goals))
+    for t in range(loglik.shape[0]):
+        for g in range(n_goals):
+            total[labels[t], g] += loglik[t, g]
+    for k in range(n_used):
+        goals[k] = draw_goal(total[k], rng.random())
