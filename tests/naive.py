@@ -350,8 +350,8 @@ class NaiveLinks:
         self.clusters[position] = self.clusters[-1]
         self.clusters.pop()
 
-    def update_links(self, nu, scan, few=10**9, tries=16):
-        for i in map(int, scan):
+    def update_links(self, nu, few=10**9, tries=16):
+        for i in range(self.n_nodes):
             old = self.links[i]
             own = self.remove_link(i)
             near = dict(self.near[i])

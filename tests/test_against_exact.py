@@ -2,11 +2,11 @@
 
 from types import SimpleNamespace
 
-import exact
 import numpy as np
 import pytest
 import scipy.stats
 
+import exact
 from onlooker import Problem
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
@@ -46,7 +46,7 @@ def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, chain_
             chain.sweep()
         for _ in range(sweeps):
             chain.sweep()
-            labels.append(chain.state.labels.copy())
+            labels.append(chain.labels)
             actions.append(chain.actions)
             hyper.append(dict(chain.state.hyper))
     names = hyper[0]

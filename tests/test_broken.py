@@ -14,7 +14,7 @@ from onlooker import Problem
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
 from onlooker.inference.hyperparameters import log_link_normaliser, slice_sample_log
-from onlooker.inference.partition import LinkOptions, LinkSampler
+from onlooker.inference.link_sampler import LinkOptions, LinkSampler
 from onlooker.partitions import DistanceDependent, GaussianDecay
 
 ALPHA = 0.1
@@ -175,7 +175,7 @@ class Links:
         self.base.collapsed_actions()
         self.links.phi = self.base.phi
         self.links.list_in_links()
-        self.links.update_links(self.nu, range(N))
+        self.links.update_links(self.nu)
         self.nu = self.links.draw_nu(self.nu, NU_MEAN)
 
 
@@ -196,6 +196,7 @@ class SplitNotDetected(naive.NaiveLinks):
     """Components only ever grow: a cut never parts them."""
 
     def remove_link(self, i):
+        self.cut_from = None
         if self.links[i] != i:
             self.in_links[self.links[i]].remove(i)
         self.links[i] = i
@@ -293,14 +294,14 @@ def nu_draws(sampler_type, sweeps=10_000, seed=0):
     problem = Problem(NODE_OF, LOGLIK, COORDINATES)
     prior = DistanceDependent(Exponential(NU_MEAN), GaussianDecay(0.8, 0.1))
     graph = prior.geometry(problem).similarity(prior.decay)
-    sampler = sampler_type(graph, np.arange(N), prior.self_link, LinkOptions())
+    sampler = sampler_type(problem.layout, graph, prior.self_link, LinkOptions())
     draws = {"labels": [], "actions": [], "nu": []}
     for stream in np.random.SeedSequence(seed).spawn(2):
         rng = np.random.default_rng(stream)
         chain = Chain(problem, sampler, alpha=ALPHA, collapsed=True, rng=rng)
         for _ in range(sweeps):
             chain.sweep()
-            draws["labels"].append(chain.state.labels.copy())
+            draws["labels"].append(chain.labels)
             draws["actions"].append(chain.actions)
             draws["nu"].append(chain.state.hyper["nu"])
     return SimpleNamespace(
@@ -338,7 +339,7 @@ def test_leaving_out_the_last_state_of_a_trajectory_is_caught():
     for _ in range(20_000):
         chain.sweep()
         full = np.empty(N, dtype=int)
-        full[seen] = chain.state.labels
+        full[seen] = chain.labels
         link = naive.draw(link_weights, rng.random())
         full[idle] = N + 1 if link == N - 1 else full[seen[link]]
         labels.append(full)

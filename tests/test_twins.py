@@ -1,15 +1,15 @@
 """Kernels against their plain-Python twins: same uniforms, same state."""
 
-import naive
 import numpy as np
 import pytest
-from agreement import canonical
 
+import naive
+from agreement import canonical
 from onlooker import Problem
 from onlooker.inference.chain import Chain
 from onlooker.inference.indicators import update_indicators  # noqa: F401  (compiled once)
+from onlooker.inference.link_sampler import LinkOptions, LinkSampler
 from onlooker.inference.links import Economy, update_links
-from onlooker.inference.partition import LinkOptions, LinkSampler
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -155,10 +155,10 @@ def test_link_sweeps_equal_their_twin(seed, start, offset, few):
     sampler = chain.partition
     economy = Economy(few=few, tries=3, longest=1 << 62, chance=1.0)
     chain.partition = LinkSampler(
-        sampler.similarity, sampler.graph.scan, 0.3, LinkOptions(economy=economy)
+        sampler.layout, sampler.similarity, 0.3, LinkOptions(economy=economy)
     )
     for _ in range(6):
-        twin.update_links(0.3, sampler.graph.scan, few, 3)
+        twin.update_links(0.3, few, 3)
         chain.partition.update(chain.state, chain.data, chain._scheme())
         assert chain.state.arrays["forest.link"].tolist() == twin.links
         assert canonical(chain.state.labels) == canonical(twin.labels())

@@ -57,7 +57,8 @@ class Chain:
         self.alpha = alpha
         self.collapsed = collapsed
         self.blocked = blocked and partition.can_block
-        self.data = Data(problem.first, problem.likelihood)
+        self.layout = partition.layout
+        self.data = Data(self.layout.first, self.layout.likelihood)
         self.tables = tables or make_tables(alpha, problem.n_actions, problem.n_transitions)
         self.state = self._start(rng) if state is None else state
 
@@ -127,8 +128,25 @@ class Chain:
     def actions(self) -> Array:
         """The latent actions, in the order of the problem's transitions."""
         actions = np.empty_like(self.state.actions)
-        actions[self.problem.order] = self.state.actions
+        actions[self.layout.order] = self.state.actions
         return actions
+
+    @property
+    def labels(self) -> Array:
+        """Each node's cluster, in the order of the problem's nodes."""
+        labels = np.empty_like(self.state.labels)
+        labels[self.layout.nodes] = self.state.labels
+        return labels
+
+    @property
+    def links(self) -> Array | None:
+        """The ddCRP's links between the problem's nodes; None for other priors."""
+        if "forest.link" not in self.state.arrays:
+            return None
+        link = self.state.arrays["forest.link"]
+        links = np.empty_like(link)
+        links[self.layout.nodes] = self.layout.nodes[link]
+        return links
 
     @property
     def n_controllers(self) -> int:
@@ -142,8 +160,8 @@ class Chain:
         """
         state = self.state
         if not self.collapsed:
-            return np.asarray(state.arrays["controllers"][state.labels])
-        cluster = state.counts.cluster[state.labels] + self.alpha
+            return np.asarray(state.arrays["controllers"][self.labels])
+        cluster = state.counts.cluster[self.labels] + self.alpha
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
 
     def log_joint(self) -> float:

@@ -75,13 +75,13 @@ class Draws:
         """Keep where `chain` is now as draw number `index`."""
         state = chain.state
         name = np.empty(len(state.counts.size), dtype=np.int32)
-        self.labels[index] = relabel(state.labels, name)
-        self.actions[index, chain.problem.order] = state.actions
+        self.labels[index] = relabel(chain.labels, name)
+        self.actions[index] = chain.actions
         self.log_joint[index] = chain.log_joint()
         for key, value in _hyper(chain).items():
             self.hyper[key][index] = value
         if self.links is not None:
-            self.links[index] = state.arrays["forest.link"]
+            self.links[index] = chain.links
 
     def paste(self, index: int, block: Draws) -> None:
         """Keep the draws of `block` from number `index` on."""

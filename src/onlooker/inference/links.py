@@ -19,13 +19,12 @@ from onlooker.inference.state import Counts, Data, Tables
 
 
 class Graph(NamedTuple):
-    """Similarities, as in `onlooker.partitions.geometry.Similarity`, and the order of the scan."""
+    """Similarities, as in `onlooker.partitions.geometry.Similarity`."""
 
     indptr: Array
     indices: Array
     weights: Array
     offset: float
-    scan: Array
 
 
 class Economy(NamedTuple):
@@ -262,8 +261,7 @@ def update_links(
     """
     n_nodes, n_actions = counts.node.shape
     desk = _clear_desk(n_nodes, n_actions, economy.tries)
-    for s in range(n_nodes):
-        i = graph.scan[s]
+    for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
         n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest)
         if n_reach > economy.longest:

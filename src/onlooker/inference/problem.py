@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -151,25 +152,46 @@ class Problem:
         spread = self.loglik.max(axis=1) - self.loglik.min(axis=1)
         return float(np.mean(spread < _SAME))
 
-    # -- the layout that the kernels work on: transitions sorted by node ------------------------
-
     @cached_property
-    def order(self) -> Array:
-        """The transitions, node after node."""
-        return np.argsort(self.node_of, kind="stable")
+    def layout(self) -> Layout:
+        """The layout with nodes in their own order."""
+        return self.layout_by(np.arange(self.n_nodes))
 
-    @cached_property
-    def first(self) -> Array:
-        """``(N + 1,)``: node i owns the sorted transitions ``first[i]`` to ``first[i + 1] - 1``."""
-        counts = np.bincount(self.node_of, minlength=self.n_nodes)
-        return np.concatenate([[0], np.cumsum(counts)])
-
-    @cached_property
-    def likelihood(self) -> Array:
-        """Sorted likelihoods, each row scaled to a maximum of 1, so that none underflows whole."""
-        likelihood = self.loglik[self.order]
+    def layout_by(self, nodes: Array) -> Layout:
+        """Lay the transitions out for the kernels, node after node in the order `nodes`."""
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[nodes] = np.arange(self.n_nodes)
+        place_of = place[self.node_of]
+        order = np.argsort(place_of, kind="stable")
+        counts = np.bincount(place_of, minlength=self.n_nodes)
+        # each row is scaled to a maximum of 1, so that none underflows whole
+        likelihood = self.loglik[order]
         likelihood -= likelihood.max(axis=1, keepdims=True)
-        return np.exp(likelihood, out=likelihood)
+        np.exp(likelihood, out=likelihood)
+        return Layout(nodes, order, np.concatenate([[0], np.cumsum(counts)]), likelihood)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The problem as the kernels work on it.
+
+    Nodes that lie near each other should be near in memory too, so a sampler may number them in
+    an order of its own.
+    """
+
+    nodes: Array
+    """The problem's node at each place."""
+    order: Array
+    """The problem's transitions, sorted by place."""
+    first: Array
+    """``(N + 1,)``: place p owns the sorted transitions ``first[p]`` to ``first[p + 1] - 1``."""
+    likelihood: Array
+    """``(M, A)``: sorted and scaled likelihoods."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
 
 
 def _check_loglik(loglik: Any, n_transitions: int) -> Array:

@@ -10,7 +10,7 @@ from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import RestaurantIndicators
+    from onlooker.inference.indicator_samplers import RestaurantIndicators
 
 
 @dataclass
@@ -33,8 +33,8 @@ class ChineseRestaurant(PartitionPrior):
 
     def sampler(self, problem: Problem) -> RestaurantIndicators:
         """Make the sampler."""
-        from onlooker.inference.partition import RestaurantIndicators
+        from onlooker.inference.indicator_samplers import RestaurantIndicators
 
         return RestaurantIndicators(
-            problem.n_nodes, require_fixed("concentration", self.concentration)
+            problem.layout, require_fixed("concentration", self.concentration)
         )

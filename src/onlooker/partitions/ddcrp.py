@@ -13,7 +13,7 @@ from onlooker.partitions.geometry import TOLERANCE, Geometry
 from onlooker.partitions.potts import check_spatial
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import LinkSampler
+    from onlooker.inference.link_sampler import LinkSampler
 
 
 @dataclass(eq=False)
@@ -76,9 +76,10 @@ class DistanceDependent(PartitionPrior):
 
     def sampler(self, problem: Problem) -> LinkSampler:
         """Make the sampler; this finds the neighbours."""
-        from onlooker.inference.partition import LinkOptions, LinkSampler
+        from onlooker.inference.link_sampler import LinkOptions, LinkSampler
 
-        geometry = self.geometry(problem)
+        nodes = self.geometry(problem).near_order
+        geometry = Geometry(problem.states[nodes], self.coordinates, self.metric)
         graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
         options = LinkOptions(start=self.start, nu_step=self.self_link_step)
-        return LinkSampler(graph, geometry.scan_order, self.self_link, options)
+        return LinkSampler(problem.layout_by(nodes), graph, self.self_link, options)

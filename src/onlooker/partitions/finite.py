@@ -11,7 +11,7 @@ from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import FiniteIndicators
+    from onlooker.inference.indicator_samplers import FiniteIndicators
 
 
 @dataclass
@@ -34,9 +34,9 @@ class Uniform(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
-        from onlooker.inference.partition import FiniteIndicators
+        from onlooker.inference.indicator_samplers import FiniteIndicators
 
-        return FiniteIndicators(problem.n_nodes, self.n_clusters)
+        return FiniteIndicators(problem.layout, self.n_clusters)
 
 
 @dataclass
@@ -66,10 +66,10 @@ class Mixing(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
-        from onlooker.inference.partition import FiniteIndicators
+        from onlooker.inference.indicator_samplers import FiniteIndicators
 
         return FiniteIndicators(
-            problem.n_nodes,
+            problem.layout,
             self.n_clusters,
             gamma=require_fixed("concentration", self.concentration),
             collapse_weights=self.collapsed,

@@ -116,7 +116,7 @@ class Geometry:
         return cKDTree(self._nodes)
 
     @cached_property
-    def scan_order(self) -> Array:
+    def near_order(self) -> Array:
         """The nodes in an order that keeps near ones together, which caches like."""
         if self._minkowski is None:
             return np.arange(len(self.states))
@@ -151,7 +151,7 @@ class Geometry:
         if self._minkowski is not None and np.isfinite(radius):
             from scipy.spatial import cKDTree
 
-            order = self.scan_order
+            order = self.near_order
             block = max(1, min(n, 20_000))
             for start in range(0, n, block):
                 rows = order[start : start + block]

@@ -13,7 +13,7 @@ from onlooker.partitions.decay import Decay, GaussianDecay
 from onlooker.partitions.geometry import Geometry, symmetrised
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import FiniteIndicators
+    from onlooker.inference.indicator_samplers import FiniteIndicators
 
 
 @dataclass(eq=False)
@@ -58,13 +58,13 @@ class Potts(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler; this finds the neighbours."""
-        from onlooker.inference.partition import FiniteIndicators
+        from onlooker.inference.indicator_samplers import FiniteIndicators
 
         graph = self.geometry(problem).similarity(self.decay, self.n_neighbors)
         if self.n_neighbors is not None:
             graph = symmetrised(graph)
         return FiniteIndicators(
-            problem.n_nodes,
+            problem.layout,
             self.n_clusters,
             graph=graph,
             beta=require_fixed("beta", self.beta),

@@ -20,4 +20,4 @@ class Static(PartitionPrior):
         """Make the sampler."""
         from onlooker.inference.partition import FixedPartition
 
-        return FixedPartition(problem.n_nodes)
+        return FixedPartition(problem.layout)
