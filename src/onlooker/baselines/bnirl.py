@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from onlooker._transition_matrices import _Transitions
 from onlooker._validation import Array, positive_integer, positive_number
@@ -61,9 +61,9 @@ class BayesianNonparametricIRL(TabularBaseline):
     goal_probabilities_ : ndarray of shape (G,)
         Posterior probability that a transition serves each.
     n_subgoals_ : ndarray of shape (chains, draws)
-    log_joint_ : ndarray of shape (chains, draws)
+    log_likelihood_ : ndarray of shape (chains, draws)
     convergence_ : Convergence
-        Its residual is the split R-hat of the log joint, which should be below 1.1.
+        Its residual is the split R-hat of the log-likelihood, which should be below 1.1.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class BayesianNonparametricIRL(TabularBaseline):
                 loglik[:, g] = log_mix(by_action, policies[g, states])
             tally = _Tally(policies, states, concentration)
             self.n_subgoals_ = np.empty((chains, draws), dtype=np.int64)
-            self.log_joint_ = np.empty((chains, draws))
+            self.log_likelihood_ = np.empty((chains, draws))
             rng = np.random.default_rng(self.random_state)
             for c, stream in enumerate(rng.spawn(chains)):
                 chain = _Chain.start(loglik, concentration)
@@ -122,15 +122,15 @@ class BayesianNonparametricIRL(TabularBaseline):
                     update(c * (draws + tune) + sweep + 1, f"{chain.n_used} subgoals")
                     if sweep >= tune:
                         self.n_subgoals_[c, sweep - tune] = chain.n_used
-                        self.log_joint_[c, sweep - tune] = chain.log_joint()
+                        self.log_likelihood_[c, sweep - tune] = chain.log_likelihood()
                         tally.add(chain)
         self.policy_, self.goal_probabilities_ = tally.result()
-        rhat = _split_rhat(self.log_joint_)
+        rhat = _split_rhat(self.log_likelihood_)
         self._report(
             rhat < 1.1,
             tune + draws,
             rhat,
-            f"R-hat of the log joint {rhat:.3f}, wanted below 1.1",
+            f"R-hat of the log-likelihood {rhat:.3f}, wanted below 1.1",
             "raise tune and draws",
         )
         return self
@@ -178,15 +178,9 @@ class _Chain:
         )
         sweep_goals(self.loglik, self.labels, self.goals, self.n_used, rng)
 
-    def log_joint(self) -> float:
-        """``ln p(z) + ln p(g) + ln p(data | z, g)``."""
-        n, n_goals = self.loglik.shape
-        sizes, gamma = self.sizes[: self.n_used], self.concentration
-        partition = (
-            self.n_used * np.log(gamma) + gammaln(sizes).sum() + gammaln(gamma) - gammaln(gamma + n)
-        )
-        fit = self.loglik[np.arange(n), self.goals[self.labels]].sum()
-        return float(partition - self.n_used * np.log(n_goals) + fit)
+    def log_likelihood(self) -> float:
+        """``ln p(data | z, g)``; the same however transitions of one goal are split up."""
+        return float(self.loglik[np.arange(len(self.labels)), self.goals[self.labels]].sum())
 
 
 class _Tally:
