@@ -68,7 +68,7 @@ def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, see
     shape = (n_chains, n_draws)
     labels = rng.integers(n_clusters, size=(*shape, problem.n_nodes))
     if isinstance(prior, Static):
-        labels = np.broadcast_to(np.arange(problem.n_nodes), labels.shape)
+        labels[:] = np.arange(problem.n_nodes)
     for index in np.ndindex(shape):
         seen = {}
         labels[index] = [seen.setdefault(k, len(seen)) for k in labels[index]]

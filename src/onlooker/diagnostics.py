@@ -130,7 +130,10 @@ def _others(bad: pd.Series[float]) -> str:
 
 
 def to_datatree(posterior: Posterior) -> xr.DataTree:
-    """Draws in the ArviZ schema; what depends on the names of clusters is in a group of its own."""
+    """Draws in the ArviZ schema; what depends on the names of clusters is in a group of its own.
+
+    ArviZ before 1.0 reads it through ``arviz.InferenceData.from_datatree``.
+    """
     try:
         import xarray as xr
     except ImportError as error:
@@ -141,17 +144,15 @@ def to_datatree(posterior: Posterior) -> xr.DataTree:
     along = ("chain", "draw")
     coords = {"chain": posterior.chain_ids, "draw": np.arange(posterior.n_draws)}
     nodes, actions, values = probes(posterior)
-    scalar = {
-        "n_controllers": posterior.n_controllers,
-        "largest_cluster": _largest(posterior),
-        **posterior.hyper,
-    }
+    names = [f"node {i}, action {j}" for i, j in zip(nodes, actions, strict=True)]
+    drawn = {name: x for name, x in posterior.hyper.items() if (x != x[0, 0]).any()}
+    fixed = {name: x[0, 0] for name, x in posterior.hyper.items() if name not in drawn}
+    drawn |= {"n_controllers": posterior.n_controllers, "largest_cluster": _largest(posterior)}
     posterior_group = xr.Dataset(
-        {name: (along, np.asarray(value)) for name, value in scalar.items()}
+        {name: (along, np.asarray(value)) for name, value in drawn.items()}
         | {"policy": ((*along, "probe"), values)},
-        coords | {"probe": np.arange(len(nodes)), "probe_node": ("probe", nodes),
-                  "probe_action": ("probe", actions)},
-    )  # fmt: skip
+        coords | {"probe": names},
+    )
     partition = {
         "labels": ((*along, "node"), posterior.labels),
         "actions": ((*along, "transition"), posterior.actions),
@@ -165,7 +166,7 @@ def to_datatree(posterior: Posterior) -> xr.DataTree:
         "sample_stats": xr.Dataset({"lp": (along, np.asarray(posterior.log_joint))}, coords),
         "partition": xr.Dataset(partition, coords),
         "constant_data": xr.Dataset(
-            {"states": (shape, problem.states), "node_of": ("transition", problem.node_of)}
+            {"states": (shape, problem.states), "node_of": ("transition", problem.node_of)} | fixed
         ),
     }
     about = {

@@ -364,7 +364,10 @@ class Posterior:
         return summary(self)
 
     def to_datatree(self) -> xr.DataTree:
-        """An ``xarray.DataTree`` in the ArviZ schema (needs the extra ``arviz``)."""
+        """An ``xarray.DataTree`` in the ArviZ schema (needs the extra ``arviz``).
+
+        ArviZ before 1.0 reads it through ``arviz.InferenceData.from_datatree``.
+        """
         from onlooker.diagnostics import to_datatree
 
         return to_datatree(self)
