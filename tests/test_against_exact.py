@@ -1,5 +1,6 @@
 """Every prior × scheme against the enumerated posterior."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,8 @@ import exact
 from onlooker import Problem
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
+from onlooker.inference.links import Economy
+from onlooker.inference.metropolis import draw_candidates, log_proposal
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -28,13 +31,15 @@ NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem(seed=3, n_nodes=5)
 DISTANCES = exact.pairwise_distances(COORDINATES)
 
 
-def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, chain_type=Chain):
+def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, economy=None):
     """Draws of a few chains, in the shape of a posterior."""
     problem = Problem(NODE_OF, LOGLIK, COORDINATES)
     sampler = prior.sampler(problem)
+    if economy is not None:
+        sampler.options = replace(sampler.options, economy=economy)
     labels, actions, hyper = [], [], []
     for stream in np.random.SeedSequence(seed).spawn(CHAINS):
-        chain = chain_type(
+        chain = Chain(
             problem,
             sampler,
             alpha=alpha,
@@ -141,6 +146,14 @@ DISTANCE_DEPENDENT = {
         DistanceDependent(0.4, GaussianDecay(0.8, 0.1), n_neighbors=2),
         lambda: _exact("ddcrp", nu=0.4, weights=_nearest(_decay(0.8, 0.1), 2)),
     ),
+    "metropolis": (
+        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), method="metropolis"),
+        lambda: _exact("ddcrp", nu=0.4, weights=_decay(0.8, 0.1)),
+    ),
+    "metropolis-nu": (
+        DistanceDependent(Exponential(0.5), GaussianDecay(0.8), method="metropolis"),
+        lambda: _exact("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.0)),
+    ),
     "nu-slice": (
         DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1)),
         lambda: _exact("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.1)),
@@ -159,3 +172,28 @@ def test_link_sampler_matches_the_enumerated_posterior(case):
     prior, oracle = DISTANCE_DEPENDENT[case]
     draws = run(prior, collapsed=True, blocked=False)
     assert exact.compare(draws, oracle(), alpha=ALPHA) == []
+
+
+@pytest.mark.parametrize(
+    "economy",
+    [Economy(0, 1, 1 << 62, 1.0), Economy(0, 3, 1, 0.3), Economy(100, 1, 2, 0.2)],
+    ids=["one-candidate", "candidates-and-short-walks", "short-walks"],
+)
+@pytest.mark.parametrize("method", ["gibbs", "metropolis"])
+def test_short_cuts_leave_the_posterior_as_it_is(method, economy):
+    prior = DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1), method=method)
+    oracle = _exact("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.1))
+    draws = run(prior, collapsed=True, blocked=False, sweeps=2 * SWEEPS, economy=economy)
+    assert exact.compare(draws, oracle, alpha=ALPHA) == []
+
+
+def test_candidates_come_with_the_probability_that_is_claimed():
+    rng = np.random.default_rng(0)
+    for n_nodes in (1, 2, 3, 4, 7):
+        drawn = draw_candidates(n_nodes, 60_000, rng)
+        for i in range(n_nodes):
+            share = np.bincount(drawn[i], minlength=n_nodes) / 60_000
+            table = np.tile(np.arange(n_nodes), (n_nodes, 1))
+            claimed = np.exp(log_proposal(table))[i]
+            assert claimed.sum() == pytest.approx(1.0)
+            assert np.abs(share - claimed).max() < 5 * np.sqrt(0.25 / 60_000)

@@ -76,7 +76,11 @@ def decode(value: Any, arrays: dict[str, Array]) -> Any:
     made = _classes().get(value["class"])
     if made is None:
         raise CannotDecode(value["class"])
-    return made(**{name: decode(inner, arrays) for name, inner in value["params"].items()})
+    params = {name: decode(inner, arrays) for name, inner in value["params"].items()}
+    unknown = params.keys() - {item.name for item in dataclasses.fields(made)}
+    if unknown:  # written by another version
+        raise CannotDecode(f"{value['class']}({', '.join(sorted(unknown))}=...)")
+    return made(**params)
 
 
 def encode_dynamics(dynamics: Dynamics | None, arrays: dict[str, Array]) -> Any:

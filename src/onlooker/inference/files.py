@@ -40,7 +40,7 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read the arrays of a NumPy archive."""
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,13 +17,21 @@ from onlooker.inference.hyperparameters import (
     slice_sample_log,
 )
 from onlooker.inference.indicators import Scheme
-from onlooker.inference.links import Economy, Graph, log_link_weights, update_links
+from onlooker.inference.links import (
+    Economy,
+    Graph,
+    log_link_weights,
+    most_similar,
+    update_links,
+)
+from onlooker.inference.metropolis import draw_candidates, log_proposal, metropolis_links
 from onlooker.inference.partition import Start, slot_arrays, slots_of
 from onlooker.inference.problem import Layout
 from onlooker.inference.state import Data, State
-from onlooker.partitions.geometry import Similarity
+from onlooker.partitions.decay import Decay
+from onlooker.partitions.geometry import Geometry, Similarity
 
-EVERYTHING = Economy(few=128, tries=16, longest=1 << 62, chance=1.0)
+DEFAULT_ECONOMY = Economy(few=64, tries=16, longest=256, chance=0.1)
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,9 @@ class LinkOptions:
 
     start: Literal["nearest", "self"] = "nearest"
     nu_step: Literal["slice", "metropolis"] = "slice"
-    economy: Economy = EVERYTHING
+    tries: int = 8
+    """Metropolis steps a node and sweep, for the sampler without neighbours."""
+    economy: Economy = DEFAULT_ECONOMY
 
 
 class LinkSampler:
@@ -55,25 +66,38 @@ class LinkSampler:
 
     def start(self, rng: np.random.Generator) -> Start:
         """Nodes link to their nearest neighbours, or to themselves; ν starts at 1."""
-        links = np.arange(self.n_slots)
-        if self.options.start == "nearest":
-            links = _most_similar(self.similarity)
-        forest, labels, slots = make_forest(links)
+        forest, labels, slots = make_forest(self._start_links())
         arrays = {f"forest.{name}": value for name, value in forest._asdict().items()}
         hyper = {"nu": 1.0 if isinstance(self.nu, Prior) else float(self.nu)}
         return labels, arrays | slot_arrays(slots), hyper
+
+    def _start_links(self) -> Array:
+        links = np.arange(self.n_slots)
+        if self.options.start == "nearest":
+            most_similar(links, self.graph)
+        return links
 
     @staticmethod
     def forest(state: State) -> Forest:
         """The link graph of a state."""
         return Forest(*(state.arrays[f"forest.{name}"] for name in Forest._fields))
 
+    @property
+    def row_sums(self) -> Array:
+        """``Σ_{j ≠ i} f(d_ij)`` of every node."""
+        return self.similarity.row_sums
+
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every link, then ν."""
-        forest = self.forest(state)
+        self._draw_links(state, data, scheme)
+        if isinstance(self.nu, Prior):
+            links = state.arrays["forest.link"]
+            state.hyper["nu"] = self._draw_nu(state.hyper["nu"], links, self.nu, state.rng)
+
+    def _draw_links(self, state: State, data: Data, scheme: Scheme) -> None:
         update_links(
             state.labels,
-            forest,
+            self.forest(state),
             slots_of(state),
             state.counts,
             data,
@@ -83,13 +107,11 @@ class LinkSampler:
             self.options.economy,
             state.rng,
         )
-        if isinstance(self.nu, Prior):
-            state.hyper["nu"] = self._draw_nu(state.hyper["nu"], forest.link, self.nu, state.rng)
 
     def _draw_nu(self, value: float, links: Array, prior: Prior, rng: np.random.Generator) -> float:
         """``p(ν | c) ∝ p(ν) ν^(self-links) / Π_i (ν + Σ_{j≠i} f(d_ij))``."""
         n_self = int(np.count_nonzero(links == np.arange(len(links))))
-        row_sums = self.similarity.row_sums
+        row_sums = self.row_sums
 
         def log_likelihood(nu: float) -> float:
             return n_self * np.log(nu) - log_link_normaliser(nu, row_sums)
@@ -101,15 +123,65 @@ class LinkSampler:
     def log_prior(self, state: State) -> float:
         """``ln p(c | ν)``."""
         nu = state.hyper["nu"]
-        weights: float = log_link_weights(state.arrays["forest.link"], self.graph, nu)
-        return weights - log_link_normaliser(nu, self.similarity.row_sums)
+        weights = self._log_link_weights(state.arrays["forest.link"], nu)
+        return weights - log_link_normaliser(nu, self.row_sums)
+
+    def _log_link_weights(self, links: Array, nu: float) -> float:
+        return log_link_weights(links, self.graph, nu)
 
 
-def _most_similar(graph: Similarity) -> Array:
-    """Each node's most similar neighbour; itself where it has none."""
-    links = np.arange(graph.n_nodes)
-    for i in range(graph.n_nodes):
-        row = slice(graph.indptr[i], graph.indptr[i + 1])
-        if row.start < row.stop:
-            links[i] = graph.indices[row][np.argmax(graph.weights[row])]
-    return links
+class MetropolisLinkSampler(LinkSampler):
+    """The same target, without any list of neighbours: for dense decays and many nodes."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        geometry: Geometry,
+        decay: Decay,
+        nu: float | Prior,
+        options: LinkOptions,
+    ) -> None:
+        self.layout = layout
+        self.n_slots = layout.n_nodes
+        self.geometry = geometry
+        self.decay = decay
+        self.nu = nu
+        self.options = options
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, and only if ν is inferred."""
+        return self.geometry.row_sums(self.decay)
+
+    def _start_links(self) -> Array:
+        if self.options.start == "nearest" and self.n_slots > 1:
+            return self.geometry.nearest(1)[0][:, 0]
+        return np.arange(self.n_slots)
+
+    def _log_weight(self, targets: Array, nu: float) -> Array:
+        """``ln [ν or f(d_ij)]`` for ``targets[i] = j``, or rows of them."""
+        node = np.arange(self.n_slots).reshape(-1, *(1,) * (targets.ndim - 1))
+        similarity = self.decay(self.geometry.pairs(np.broadcast_to(node, targets.shape), targets))
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(targets == node, nu, similarity))
+
+    def _draw_links(self, state: State, data: Data, scheme: Scheme) -> None:
+        forest, nu = self.forest(state), state.hyper["nu"]
+        candidates = draw_candidates(self.n_slots, self.options.tries, state.rng)
+        links = forest.link.astype(np.int64)
+        metropolis_links(
+            state.labels,
+            forest,
+            slots_of(state),
+            state.counts,
+            data,
+            scheme.tables,
+            candidates,
+            self._log_weight(candidates, nu) - log_proposal(candidates),
+            self._log_weight(links, nu) - log_proposal(links),
+            self.options.economy,
+            state.rng,
+        )
+
+    def _log_link_weights(self, links: Array, nu: float) -> float:
+        return float(self._log_weight(links.astype(np.int64), nu).sum())

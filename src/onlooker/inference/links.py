@@ -314,3 +314,15 @@ def log_link_weights(links: Array, graph: Graph, nu: float) -> float:
         weight = nu if links[i] == i else link_similarity(i, links[i], graph)
         total += np.log(weight)
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def most_similar(links: Array, graph: Graph) -> None:
+    """Link each node to its most similar neighbour, the first of equals; to itself without any."""
+    for i in range(len(links)):
+        links[i] = i
+        largest = 0.0
+        for q in range(graph.indptr[i], graph.indptr[i + 1]):
+            if graph.weights[q] > largest:
+                largest = graph.weights[q]
+                links[i] = graph.indices[q]

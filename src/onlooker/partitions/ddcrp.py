@@ -40,6 +40,9 @@ class DistanceDependent(PartitionPrior):
         How ν is drawn: ``"slice"``, or the paper's ``"metropolis"`` with the prior as proposal.
     start
         Where chains start: every node linked to its ``"nearest"`` neighbour or to ``"self"``.
+    method
+        How links are drawn: ``"gibbs"``, exactly from their conditional, or ``"metropolis"``, by
+        steps that need no list of neighbours: for decays that reach most of very many nodes.
     tolerance
         The decaying part of the similarity is stored where it exceeds this share of its maximum.
     """
@@ -51,6 +54,7 @@ class DistanceDependent(PartitionPrior):
     metric: Any = "euclidean"
     self_link_step: Literal["slice", "metropolis"] = "slice"
     start: Literal["nearest", "self"] = "nearest"
+    method: Literal["gibbs", "metropolis"] = "gibbs"
     tolerance: float = TOLERANCE
 
     collapsed_only: ClassVar[bool] = True
@@ -67,6 +71,10 @@ class DistanceDependent(PartitionPrior):
             )
         if self.start not in ("nearest", "self"):
             raise ValueError(f"start must be 'nearest' or 'self', got {self.start!r}")
+        if self.method not in ("gibbs", "metropolis"):
+            raise ValueError(f"method must be 'gibbs' or 'metropolis', got {self.method!r}")
+        if self.method == "metropolis" and self.n_neighbors is not None:
+            raise ValueError("method='metropolis' has no list of neighbours; set n_neighbors=None")
         if not 0 < self.tolerance < 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
 
@@ -75,11 +83,18 @@ class DistanceDependent(PartitionPrior):
         return Geometry(problem.states, self.coordinates, self.metric)
 
     def sampler(self, problem: Problem) -> LinkSampler:
-        """Make the sampler; this finds the neighbours."""
-        from onlooker.inference.link_sampler import LinkOptions, LinkSampler
+        """Make the sampler; for Gibbs steps this finds the neighbours."""
+        from onlooker.inference.link_sampler import (
+            LinkOptions,
+            LinkSampler,
+            MetropolisLinkSampler,
+        )
 
         nodes = self.geometry(problem).near_order
+        layout = problem.layout_by(nodes)
         geometry = Geometry(problem.states[nodes], self.coordinates, self.metric)
-        graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
         options = LinkOptions(start=self.start, nu_step=self.self_link_step)
-        return LinkSampler(problem.layout_by(nodes), graph, self.self_link, options)
+        if self.method == "metropolis":
+            return MetropolisLinkSampler(layout, geometry, self.decay, self.self_link, options)
+        graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
+        return LinkSampler(layout, graph, self.self_link, options)

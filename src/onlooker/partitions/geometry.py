@@ -19,6 +19,7 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
+_ROWS = 10_000  # nodes whose neighbours are looked up at a time when they can
 
 
 @dataclass(frozen=True)
@@ -145,37 +146,57 @@ class Geometry:
         metric: Any = "cityblock" if self.metric == "manhattan" else self.metric
         return np.asarray(cdist(self.coordinates(states), self._nodes, metric=metric))
 
-    def _near(self, radius: float) -> Iterator[tuple[Array, Array, Array]]:
-        """Triplets (row, column, distance) of distinct nodes within `radius`, in blocks of rows."""
-        n = len(self.states)
-        if self._minkowski is not None and np.isfinite(radius):
-            from scipy.spatial import cKDTree
+    def pairs(self, first: Array, second: Array) -> Array:
+        """Distances between pairs of nodes, in the shape of the two arrays of nodes."""
+        if self.matrix is not None:
+            return self._matrix_rows(self.states)[first, second]
+        if self._minkowski is None:
+            raise ValueError(
+                f"metric {self.metric!r} has no formula for single pairs here; "
+                f"use one of {', '.join(_MINKOWSKI)} or a matrix of distances"
+            )
+        return np.linalg.norm(self._nodes[first] - self._nodes[second], self._minkowski, axis=-1)
 
-            order = self.near_order
-            block = max(1, min(n, 20_000))
-            for start in range(0, n, block):
-                rows = order[start : start + block]
-                tree = cKDTree(self._nodes[rows])
-                found = tree.sparse_distance_matrix(
-                    self._tree, radius, p=self._minkowski, output_type="ndarray"
-                )
-                row, column, distance = rows[found["i"]], found["j"], found["v"]
-                keep = row != column
-                yield row[keep], column[keep], distance[keep]
-            return
-        block = max(1, _CHUNK // n)
+    def row_sums(self, decay: Decay) -> Array:
+        """``Σ_{j ≠ i} f(d_ij)`` of every node, without keeping the similarities."""
+        n = len(self.states)
+        sums = np.full(n, decay.offset * (n - 1))
+        for row, _, distance in self._near(decay.radius(TOLERANCE)):
+            sums += np.bincount(row, weights=decay.local(distance), minlength=n)
+        return sums
+
+    def _near(self, radius: float) -> Iterator[tuple[Array, Array, Array]]:
+        """Triplets (row, column, distance) of distinct nodes within `radius`, in blocks of rows.
+
+        Blocks follow each other, and within one the triplets are sorted by row and column.
+        """
+        n = len(self.states)
+        by_tree = self._minkowski is not None and np.isfinite(radius)
+        block = min(n, _ROWS) if by_tree else max(1, _CHUNK // n)
         for start in range(0, n, block):
             stop = min(n, start + block)
-            if self.matrix is not None:
-                distance = self._matrix_rows(self.states)[start:stop]
+            if by_tree:
+                from scipy.spatial import cKDTree
+
+                found = cKDTree(self._nodes[start:stop]).sparse_distance_matrix(
+                    self._tree, radius, p=self._minkowski, output_type="ndarray"
+                )
+                row, column, distance = found["i"] + start, found["j"], found["v"]
             else:
-                distance = self.distances(self.states[start:stop])
-            distance = distance.copy()
-            distance[np.arange(stop - start), np.arange(start, stop)] = np.inf
-            row, column = np.nonzero(distance <= radius)
-            keep = np.isfinite(distance[row, column])
-            row, column = row[keep], column[keep]
-            yield row + start, column, distance[row, column]
+                rows = self._rows(start, stop)
+                row, column = np.nonzero(rows <= radius)
+                distance = rows[row, column]
+                row = row + start
+            keep = row != column
+            row, column, distance = row[keep], column[keep], distance[keep]
+            order = np.lexsort((column, row))
+            yield row[order], column[order], distance[order]
+
+    def _rows(self, start: int, stop: int) -> Array:
+        """Distances from some nodes to all."""
+        if self.matrix is not None:
+            return self._matrix_rows(self.states)[start:stop]
+        return self.distances(self.states[start:stop])
 
     def nearest(self, n_neighbors: int) -> tuple[Array, Array]:
         """The `n_neighbors` nearest other nodes of each node, ``(N, n)``, and their distances."""
@@ -190,13 +211,7 @@ class Geometry:
         block = max(1, _CHUNK // n)
         for start in range(0, n, block):
             stop = min(n, start + block)
-            full = self.matrix is not None
-            rows = (
-                self._matrix_rows(self.states)[start:stop]
-                if full
-                else self.distances(self.states[start:stop])
-            )
-            rows = rows.copy()
+            rows = self._rows(start, stop).copy()
             rows[np.arange(stop - start), np.arange(start, stop)] = np.inf
             chosen = np.argsort(rows, axis=1, kind="stable")[:, :k]
             indices.append(chosen)
@@ -214,13 +229,16 @@ class Geometry:
         n = len(self.states)
         if n_neighbors is not None:
             index, distance = self.nearest(n_neighbors)
+            order = np.argsort(index, axis=1)
+            index = np.take_along_axis(index, order, axis=1)
+            distance = np.take_along_axis(distance, order, axis=1)
             rows = np.repeat(np.arange(n), index.shape[1])
-            return _assemble(n, [(rows, index.ravel(), decay(distance).ravel())], 0.0)
+            return _assemble(n, iter([(rows, index.ravel(), decay(distance).ravel())]), 0.0)
         parts = (
             (row, column, decay.local(distance))
             for row, column, distance in self._near(decay.radius(tolerance))
         )
-        return _assemble(n, list(parts), decay.offset)
+        return _assemble(n, parts, decay.offset)
 
 
 def symmetrised(graph: Similarity) -> Similarity:
@@ -236,23 +254,24 @@ def symmetrised(graph: Similarity) -> Similarity:
     )
 
 
-def _assemble(n: int, parts: list[tuple[Array, Array, Array]], offset: float) -> Similarity:
+def _assemble(n: int, parts: Iterator[tuple[Array, Array, Array]], offset: float) -> Similarity:
+    """Put sorted triplets together; the arrays grow in place, so that no second copy is made."""
     counts = np.zeros(n, dtype=np.int64)
-    for row, _, _ in parts:
+    indices, weights = np.empty(0, dtype=np.int32), np.empty(0)
+    filled = 0
+    for row, column, weight in parts:
         counts += np.bincount(row, minlength=n)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    weights = np.empty(indptr[-1])
-    while parts:  # let go of each block once it is placed
-        row, column, weight = parts.pop()
-        order = np.lexsort((column, row))
-        row = row[order]
-        first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-        within = np.arange(len(row)) - np.repeat(first, np.diff(np.r_[first, len(row)]))
-        place = indptr[row] + within
-        indices[place] = column[order]
-        weights[place] = weight[order]
-    return Similarity(indptr, indices, weights, offset)
+        needed = filled + len(row)
+        if needed > len(indices):
+            room = max(needed, int(1.25 * len(indices)))
+            indices.resize(room, refcheck=False)
+            weights.resize(room, refcheck=False)
+        indices[filled:needed] = column
+        weights[filled:needed] = weight
+        filled = needed
+    indices.resize(filled, refcheck=False)
+    weights.resize(filled, refcheck=False)
+    return Similarity(np.concatenate([[0], np.cumsum(counts)]), indices, weights, offset)
 
 
 def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
