@@ -14,13 +14,9 @@ from onlooker.partitions import (
 )
 
 
-def _fixed(hyper, name, value):
-    return hyper[name] if name in hyper else value
-
-
 def _decay(prior, hyper):
-    scale = _fixed(hyper, "scale", prior.decay.scale)
-    offset = _fixed(hyper, "offset", prior.decay.offset)
+    scale = hyper.get("scale", prior.decay.scale)
+    offset = hyper.get("offset", prior.decay.offset)
     return (lambda d: math.exp(-((d / scale) ** 2))), offset
 
 
@@ -41,10 +37,10 @@ def weights(prior, labels, hyper, distances, strategy, n_neighbors):
     if isinstance(prior, Uniform):
         return [1.0] * (n_used + 1), prior.n_clusters - n_used
     if isinstance(prior, Mixing):
-        share = _fixed(hyper, "gamma", prior.concentration) / prior.n_clusters
+        share = hyper.get("gamma", prior.concentration) / prior.n_clusters
         return [n + share for n in size] + [share], prior.n_clusters - n_used
     if isinstance(prior, ChineseRestaurant):
-        return [float(n) for n in size] + [_fixed(hyper, "gamma", prior.concentration)], 1
+        return [float(n) for n in size] + [hyper.get("gamma", prior.concentration)], 1
     g, offset = _decay(prior, hyper)
     near = _neighbours(distances, n_neighbors)
     score = [0.0] * n_used
@@ -56,7 +52,7 @@ def weights(prior, labels, hyper, distances, strategy, n_neighbors):
     if isinstance(prior, DistanceDependent):
         return [*score, hyper["nu"]], 1
     assert isinstance(prior, Potts)
-    beta = _fixed(hyper, "beta", prior.beta)
+    beta = hyper.get("beta", prior.beta)
     return [math.exp(beta * s) for s in score] + [1.0], prior.n_clusters - n_used
 
 

@@ -13,11 +13,10 @@ import time
 import warnings
 from pathlib import Path
 
-from small_runs import plane_problem
-
 from onlooker import sample
 from onlooker.inference import run, store
 from onlooker.partitions import DistanceDependent
+from small_runs import plane_problem
 
 OPTIONS = {"draws": 150, "tune": 20, "chains": 2, "random_state": 8, "thin": 2}
 

@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from small_runs import made_up, plane_problem, quick
 
 from onlooker import Posterior, sample
 from onlooker.diagnostics import ConvergenceWarning, check_convergence, scalars, summary
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.partitions import DistanceDependent, Mixing
+from small_runs import made_up, plane_problem, quick
 
 PROBLEM = plane_problem()
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import chi2
-from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
 from onlooker import Demonstrations, Posterior
 from onlooker.consensus import consensus
@@ -16,6 +15,7 @@ from onlooker.partitions import (
     Potts,
     Static,
 )
+from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
 PLANE = plane_problem()
 RING = ring_problem()
@@ -183,9 +183,7 @@ def test_states_are_assigned_to_the_consensus_cluster_around_them(prior, hyper):
 
 
 def test_a_state_far_from_everything_has_a_cluster_of_its_own():
-    posterior = _settled(
-        DistanceDependent(decay=GaussianDecay(1.0)), LABELS, STATES, {"nu": 0.01}
-    )
+    posterior = _settled(DistanceDependent(decay=GaussianDecay(1.0)), LABELS, STATES, {"nu": 0.01})
     np.testing.assert_array_equal(posterior.assign([[40.0, 40.0], [4.2, 0.3]]), [-1, 0])
     np.testing.assert_array_equal(_settled(Static(), np.arange(5), STATES).assign([[9.0, 9.0]]), -1)
 

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-from small_runs import PRIORS, assert_same_draws, plane_problem, quick
 
 from onlooker import Problem, sample
 from onlooker.inference import progress as progress_module
@@ -15,6 +14,7 @@ from onlooker.inference.chain import Chain
 from onlooker.inference.progress import Bar, Line, Log, Silence, make_progress
 from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import DistanceDependent, Mixing
+from small_runs import PRIORS, assert_same_draws, plane_problem, quick
 
 PROBLEM = plane_problem()
 NODES = PROBLEM.n_nodes

@@ -83,8 +83,8 @@ def weights_of(
         empty = np.minimum(n_empty, 1) if strategy == "map" else n_empty
         return _weights(base=one, each=share, new=share * empty)
     raise TypeError(
-        f"{type(prior).__name__} has no rule for states that are no nodes; "
-        "make them nodes (nodes=...) instead"
+        f"{type(prior).__name__} has no rule for states that are no nodes; make them nodes "
+        "(nodes=...) instead, or, if it was loaded, give prior= to Posterior.load"
     )
 
 

@@ -105,7 +105,9 @@ client, random_state
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations (a `Demonstrations`, or a list of arrays)."""
-        self.problem_ = Problem.from_demonstrations(Demonstrations(demos), self.dynamics, self.nodes)
+        self.problem_ = Problem.from_demonstrations(
+            Demonstrations(demos), self.dynamics, self.nodes
+        )
         self.n_actions_ = self.problem_.n_actions
         self.posterior_ = sample(
             self.problem_,
