@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from agreement import canonical
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agreement import canonical
 from onlooker import Problem
 from onlooker.inference.chain import Chain
 from onlooker.inference.forest import Forest, count_reach, cut, make_forest, settle
 from onlooker.inference.indicators import Slots
+from onlooker.inference.link_sampler import LinkOptions, economy_for
 from onlooker.inference.state import Counts, Data, count
 from onlooker.partitions import DistanceDependent, GaussianDecay
 
@@ -120,7 +121,7 @@ def test_sweeps_keep_labels_and_counts_right(few):
     states = rng.uniform(0, 10, size=(300, 2))
     problem = Problem(rng.integers(300, size=400), rng.normal(size=(400, N_ACTIONS)), states)
     sampler = DistanceDependent(0.5, GaussianDecay(1.0, 0.01)).sampler(problem)
-    sampler.options = type(sampler.options)(economy=sampler.options.economy._replace(few=few))
+    sampler.options = LinkOptions(economy=economy_for(300)._replace(few=few))
     chain = Chain(problem, sampler, alpha=0.5, collapsed=True, rng=rng)
     for _ in range(30):
         chain.sweep()

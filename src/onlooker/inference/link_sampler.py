@@ -31,7 +31,10 @@ from onlooker.inference.state import Data, State
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry, Similarity
 
-DEFAULT_ECONOMY = Economy(few=64, tries=16, longest=256, chance=0.1)
+
+def economy_for(n_nodes: int) -> Economy:
+    """What pays at this size: in a large problem, long walks miss the processor's caches."""
+    return Economy(few=64, tries=8, longest=256 if n_nodes <= 10_000 else 64, chance=0.1)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class LinkOptions:
     nu_step: Literal["slice", "metropolis"] = "slice"
     tries: int = 8
     """Metropolis steps a node and sweep, for the sampler without neighbours."""
-    economy: Economy = DEFAULT_ECONOMY
+    economy: Economy | None = None
+    """None: what pays at the problem's size."""
 
 
 class LinkSampler:
@@ -70,6 +74,10 @@ class LinkSampler:
         arrays = {f"forest.{name}": value for name, value in forest._asdict().items()}
         hyper = {"nu": 1.0 if isinstance(self.nu, Prior) else float(self.nu)}
         return labels, arrays | slot_arrays(slots), hyper
+
+    @property
+    def _economy(self) -> Economy:
+        return self.options.economy or economy_for(self.n_slots)
 
     def _start_links(self) -> Array:
         links = np.arange(self.n_slots)
@@ -104,7 +112,7 @@ class LinkSampler:
             scheme.tables,
             self.graph,
             state.hyper["nu"],
-            self.options.economy,
+            self._economy,
             state.rng,
         )
 
@@ -179,7 +187,7 @@ class MetropolisLinkSampler(LinkSampler):
             candidates,
             self._log_weight(candidates, nu) - log_proposal(candidates),
             self._log_weight(links, nu) - log_proposal(links),
-            self.options.economy,
+            self._economy,
             state.rng,
         )
 
