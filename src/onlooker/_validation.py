@@ -11,6 +11,19 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def as_array(name: str, values: Any) -> Array:
+    """Return `values` as an array; refuse what is ragged, and masks, which would be lost."""
+    if np.ma.is_masked(values):
+        where = tuple(int(i) for i in np.argwhere(np.ma.getmaskarray(values))[0])
+        raise ValueError(
+            f"{name} is masked at index {where}; fill it in, or split or shorten the data there"
+        )
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged; give all its rows one length ({error})") from error
+
+
 def positive_number(name: str, value: Any, *, zero_ok: bool = False) -> float:
     """Return `value` as a finite float above zero (or at least zero)."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -33,7 +46,7 @@ def positive_integer(name: str, value: Any, *, minimum: int = 1) -> int:
 
 def finite_array(name: str, values: Any, *, ndim: int) -> Array:
     """Return `values` as a float array of `ndim` dimensions without NaN or infinity."""
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
     array = array.astype(np.float64, copy=False)

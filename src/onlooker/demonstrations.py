@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from onlooker._validation import Array, read_only
+from onlooker._validation import Array, as_array, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 1
+_UNREADABLE = (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 class Demonstrations:
@@ -40,11 +43,7 @@ class Demonstrations:
         if isinstance(trajectories, Demonstrations):
             self._set(trajectories.states, trajectories.offsets)
             return
-        if isinstance(trajectories, np.ndarray) and trajectories.dtype != object:
-            raise TypeError(
-                "trajectories must be a list of arrays, got one array; "
-                "wrap a single trajectory in a list: Demonstrations([trajectory])"
-            )
+        _refuse_no_list(trajectories)
         arrays = [_as_trajectory(index, item) for index, item in enumerate(trajectories)]
         if not arrays:
             raise ValueError("trajectories is empty; give at least one trajectory")
@@ -87,7 +86,11 @@ class Demonstrations:
             index = index[0]  # scikit-learn indexes rows as `X[rows, ...]`
         if isinstance(index, int | np.integer):
             return self._trajectory(int(index))
-        chosen = np.arange(len(self))[index]
+        chosen = np.asarray(np.arange(len(self))[index])
+        if chosen.ndim == 0:
+            return self._trajectory(int(chosen))
+        if chosen.ndim > 1:
+            raise IndexError("index trajectories by an integer, a slice, a flat list or a mask")
         if len(chosen) == 0:
             raise IndexError("the index selects no trajectory")
         return self._from_flat(
@@ -187,7 +190,12 @@ class Demonstrations:
             Column that tells the trajectories apart; without it the table is one trajectory.
             Trajectories keep the order in which they first appear.
         time
-            Column to sort each trajectory by; without it, rows are taken in the order they have.
+            Column to sort each trajectory by: numbers, dates, or text that holds numbers or ISO
+            dates; without it, rows are taken in the order they have.
+
+        Notes
+        -----
+        Error messages count the rows of the table from 0.
         """
         from onlooker._tables import read_table
 
@@ -232,17 +240,43 @@ class Demonstrations:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                version = int(archive["format"])
-                states, offsets = archive["states"], archive["offsets"]
-        except (ValueError, KeyError, OSError, EOFError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ValueError(f"{os.fspath(path)} was not written by Demonstrations.save") from error
+        name = os.fspath(path)
+        with Path(path).open("rb") as file:
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    version = int(archive["format"])
+                    states, offsets = archive["states"], archive["offsets"]
+            except _UNREADABLE as error:
+                raise ValueError(
+                    f"{name} was not written by Demonstrations.save, or is damaged"
+                ) from error
         if version != _FORMAT:
-            raise ValueError(f"{os.fspath(path)} has format {version}, expected {_FORMAT}")
-        return cls._from_flat(states, offsets)
+            raise ValueError(f"{name} has format {version}, expected {_FORMAT}")
+        if (
+            states.ndim == 0
+            or offsets.ndim != 1
+            or offsets.dtype.kind not in "iu"
+            or len(offsets) < 2
+            or offsets[0] != 0
+            or offsets[-1] != len(states)
+        ):
+            raise ValueError(f"{name} is damaged: its offsets do not fit its states")
+        return cls(np.split(states, offsets[1:-1]))
+
+
+def _refuse_no_list(trajectories: Any) -> None:
+    if isinstance(trajectories, Mapping) or hasattr(trajectories, "columns"):
+        raise TypeError(
+            f"trajectories must be a list of arrays, got {type(trajectories).__name__}; "
+            "read a table by Demonstrations.from_dataframe, a mapping by its values"
+        )
+    if isinstance(trajectories, np.ndarray) and trajectories.dtype != object:
+        raise TypeError(
+            "trajectories must be a list of arrays, got one array; "
+            "wrap a single trajectory in a list: Demonstrations([trajectory])"
+        )
+    if not isinstance(trajectories, Iterable):
+        raise TypeError(f"trajectories must be a list of arrays, got {type(trajectories).__name__}")
 
 
 @dataclass(frozen=True)
@@ -271,14 +305,14 @@ def _require_same_kind(arrays: list[Array]) -> None:
 
 
 def _as_trajectory(index: int, item: Any) -> Array:
-    try:
-        array = np.asarray(item)
-    except ValueError as error:
-        raise ValueError(f"trajectory {index} is ragged: {error}") from error
+    array = as_array(f"trajectory {index}", item)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"trajectory {index} must hold integers or floats, got dtype {array.dtype}")
     if array.ndim not in (1, 2):
-        raise ValueError(f"trajectory {index} must be (T,) or (T, d), got shape {array.shape}")
+        raise ValueError(
+            f"trajectory {index} must be (T,) or (T, d), got shape {array.shape}; "
+            "wrap a single trajectory in a list: Demonstrations([trajectory])"
+        )
     if len(array) < 2:
         raise ValueError(
             f"trajectory {index} has {len(array)} state(s); a transition needs two: leave it out"
@@ -297,6 +331,12 @@ def _as_integer_states(name: str, array: Array) -> Array:
             f"{name} holds the negative state {array[where]} at index {where}; "
             "integer states count from 0"
         )
+    if array.max(initial=0) > np.iinfo(np.int64).max:
+        where = int(np.argmax(array > np.iinfo(np.int64).max))
+        raise ValueError(
+            f"{name} holds {array[where]} at index {where}, beyond 64-bit integers; "
+            "number the states from 0"
+        )
     return array.astype(np.int64)
 
 
@@ -310,22 +350,22 @@ def as_real_states(name: str, array: Array) -> Array:
         where = int(np.argmax(bad))
         raise ValueError(
             f"{name} holds {array[where].tolist()} at index {where}; "
-            "split the trajectory there or impute the state first"
+            "leave it out (splitting its trajectory there) or impute the state first"
         )
     return array + 0.0  # -0.0 and 0.0 are one state
 
 
-def as_states(states: Any) -> Array:
+def as_states(states: Any, name: str = "states") -> Array:
     """Return query states as ``(n,)`` integers or ``(n, d)`` floats."""
-    array = np.asarray(states)
-    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2):
+    array = as_array(name, states)
+    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise TypeError(
-            "states must be (n,) integers or (n, d) floats, "
+            f"{name} must be (n,) integers or (n, d) floats, "
             f"got dtype {array.dtype} and shape {array.shape}"
         )
     if array.ndim == 1 and array.dtype.kind in "iu":
-        return _as_integer_states("states", array)
-    return as_real_states("states", array)
+        return _as_integer_states(name, array)
+    return as_real_states(name, array)
 
 
 def distinct_states(states: Array) -> tuple[Array, Array]:

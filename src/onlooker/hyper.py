@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -92,21 +93,28 @@ class LogUniform:
     @property
     def mean(self) -> float:
         """Expectation."""
-        return (self.high - self.low) / math.log(self.high / self.low)
+        return (self.high - self.low) / (math.log(self.high) - math.log(self.low))
 
     def logpdf(self, value: float) -> float:
         """Log density."""
         if not self.low <= value <= self.high:
             return -math.inf
-        return -math.log(value) - math.log(math.log(self.high / self.low))
+        return -math.log(value) - math.log(math.log(self.high) - math.log(self.low))
 
     def sample(self, rng: np.random.Generator) -> float:
         """One draw."""
-        return float(math.exp(rng.uniform(math.log(self.low), math.log(self.high))))
+        value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+        return min(max(value, self.low), self.high)  # rounding must not leave the support
 
 
 def check_hyper(name: str, value: Any, *, zero_ok: bool = False) -> None:
     """Refuse what is neither a positive number nor a prior."""
+    if isinstance(value, type) or not isinstance(value, Prior | numbers.Real):
+        what = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise TypeError(
+            f"{name} must be a number or a prior such as Gamma(2.0, 1.0) of onlooker.hyper, "
+            f"got {what}"
+        )
     if not isinstance(value, Prior):
         positive_number(name, value, zero_ok=zero_ok)
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker._validation import Array, as_array
 
 
 @runtime_checkable
@@ -29,7 +29,7 @@ class Dynamics(Protocol):
 
 def check_actions(actions: Array, n_actions: int, n_states: int) -> Array:
     """Return `actions` as ``(n,)`` integers below `n_actions`."""
-    actions = np.asarray(actions)
+    actions = as_array("actions", actions)
     if actions.dtype.kind not in "iu" or actions.shape != (n_states,):
         raise ValueError(
             f"actions must be {n_states} integers, one a state, "

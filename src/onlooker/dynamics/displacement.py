@@ -7,7 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array, finite_array, positive_integer, positive_number, read_only
+from onlooker._validation import (
+    Array,
+    as_array,
+    finite_array,
+    positive_integer,
+    positive_number,
+    read_only,
+)
 from onlooker.demonstrations import as_real_states
 from onlooker.dynamics.base import check_actions
 
@@ -63,7 +70,7 @@ class DisplacementDynamics:
         )
 
     def _check(self, name: str, states: Any) -> Array:
-        array = np.asarray(states)
+        array = as_array(name, states)
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
         if array.ndim != 2 or array.shape[1] != self.n_dims:
@@ -74,12 +81,16 @@ class DisplacementDynamics:
 
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
         """Return ``ln N(s' | s + steps[j], sigma² I)`` as ``(n, A)``."""
-        moves = self._check("next_states", next_states) - self._check("states", states)
-        squared = np.zeros((len(moves), self.n_actions))
-        for dim in range(self.n_dims):  # one dimension at a time: no (n, A, d) array
-            squared += (moves[:, dim, None] - self.steps[None, :, dim]) ** 2
-        squared *= -0.5 / self.sigma**2
-        squared -= self.n_dims * math.log(self.sigma * math.sqrt(2 * math.pi))
+        states, next_states = self._check("states", states), self._check("next_states", next_states)
+        if len(states) != len(next_states):
+            raise ValueError(f"{len(states)} states but {len(next_states)} next_states")
+        squared = np.zeros((len(states), self.n_actions))
+        with np.errstate(over="ignore"):  # too far for a float is -inf, never NaN
+            for dim in range(self.n_dims):  # one dimension at a time: no (n, A, d) array
+                moves = next_states[:, dim] - states[:, dim]
+                squared += ((moves[:, None] - self.steps[None, :, dim]) / self.sigma) ** 2
+        squared *= -0.5
+        squared -= self.n_dims * (math.log(self.sigma) + 0.5 * math.log(2 * math.pi))
         return squared
 
     def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:

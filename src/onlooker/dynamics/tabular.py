@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from onlooker._validation import Array, read_only
+from onlooker._validation import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
 
 _ROW_SUM_TOLERANCE = 1e-6
@@ -28,12 +28,14 @@ class TabularDynamics:
     def __init__(self, transitions: Any) -> None:
         self._dense: Array | None = None
         if _is_sparse_sequence(transitions):
+            n_states = transitions[0].shape[0]
+            for a, matrix in enumerate(transitions):
+                if matrix.shape != (n_states, n_states) or n_states == 0:
+                    raise ValueError(
+                        f"transitions[{a}] has shape {matrix.shape}; "
+                        "all must be square matrices of one size (S, S)"
+                    )
             self._sparse = [_check_sparse(a, matrix) for a, matrix in enumerate(transitions)]
-            shapes = {matrix.shape for matrix in self._sparse}
-            if len(shapes) != 1 or self._sparse[0].shape[0] != self._sparse[0].shape[1]:
-                raise ValueError(
-                    f"transitions must be square matrices of one size, got {sorted(shapes)}"
-                )
         else:
             self._dense = read_only(_check_dense(transitions))
 
@@ -67,10 +69,11 @@ class TabularDynamics:
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        return f"TabularDynamics({self.n_states} states, {self.n_actions} actions, {kind})"
+        name = type(self).__name__
+        return f"{name}({self.n_states} states, {self.n_actions} actions, {kind})"
 
     def _check(self, name: str, states: Any) -> Array:
-        array = np.asarray(states)
+        array = as_array(name, states)
         if array.dtype.kind not in "iu" or array.ndim != 1:
             raise TypeError(
                 f"{name} must be (n,) integers, got dtype {array.dtype} and shape {array.shape}; "
@@ -103,7 +106,11 @@ class TabularDynamics:
     def next_state_probabilities(self, states: Any, policy: Any) -> Array:
         """Return ``Σ_j T(s' | s, j) policy[n, j]`` as ``(n, S)``."""
         states = self._check("states", states)
-        policy = np.asarray(policy, dtype=np.float64)
+        policy = finite_array("policy", policy, ndim=2)
+        if policy.shape != (len(states), self.n_actions):
+            raise ValueError(
+                f"policy must be (n, A) = {(len(states), self.n_actions)}, got {policy.shape}"
+            )
         if self._dense is not None:
             mixed: Array = np.einsum("nas,na->ns", self._dense[states], policy)
             return mixed
@@ -137,24 +144,36 @@ class TabularDynamics:
 def _is_sparse_sequence(transitions: Any) -> bool:
     if scipy.sparse.issparse(transitions):
         raise TypeError("transitions must be one sparse matrix per action, in a list; got one")
-    return (
-        isinstance(transitions, Sequence)
-        and len(transitions) > 0
-        and all(scipy.sparse.issparse(matrix) for matrix in transitions)
-    )
+    if not isinstance(transitions, Sequence) or len(transitions) == 0:
+        return False
+    sparse = [scipy.sparse.issparse(matrix) for matrix in transitions]
+    if any(sparse) and not all(sparse):
+        raise TypeError(
+            f"transitions[{sparse.index(False)}] is not sparse, others are; "
+            "give one sparse matrix per action, or one dense (S, A, S) array"
+        )
+    return all(sparse)
 
 
-def _refuse_bad_probabilities(values: Array, name: str) -> None:
-    if not np.isfinite(values).all() or (values < 0).any():
-        bad = values[~(np.isfinite(values) & (values >= 0))][0]
-        raise ValueError(f"{name} holds {bad}; probabilities are finite and not negative")
+def _refuse_bad_probability(value: float, where: str) -> None:
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{where} is {value}; probabilities are finite and not negative")
 
 
 def _check_dense(transitions: Any) -> Array:
-    table = np.array(transitions, dtype=np.float64)
+    table = as_array("transitions", transitions)
+    if table.dtype.kind not in "biuf":
+        raise TypeError(
+            "transitions must be a dense (S, A, S) array of numbers or a list of sparse "
+            f"matrices, got dtype {table.dtype}"
+        )
+    table = np.array(table, dtype=np.float64)  # a copy: the caller's may change
     if table.ndim != 3 or table.shape[0] != table.shape[2] or 0 in table.shape:
         raise ValueError(f"transitions must be (S, A, S), indexed [s, a, s'], got {table.shape}")
-    _refuse_bad_probabilities(table, "transitions")
+    good = np.isfinite(table) & (table >= 0)
+    if not good.all():
+        s, a, target = (int(i) for i in np.argwhere(~good)[0])
+        _refuse_bad_probability(table[s, a, target], f"transitions[{s}, {a}, {target}]")
     sums = table.sum(axis=2)
     bad = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
     if bad.any():
@@ -167,11 +186,17 @@ def _check_dense(transitions: Any) -> Array:
 
 
 def _check_sparse(action: int, matrix: Any) -> scipy.sparse.csr_array:
+    name = f"transitions[{action}]"
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}")
     matrix = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    name = f"transitions[{action}]"
-    _refuse_bad_probabilities(matrix.data, name)
+    good = np.isfinite(matrix.data) & (matrix.data >= 0)
+    if not good.all():
+        at = int(np.argmin(good))
+        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        _refuse_bad_probability(matrix.data[at], f"{name}[{row}, {int(matrix.indices[at])}]")
     sums = np.asarray(matrix.sum(axis=1)).ravel()
     bad = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
     if bad.any():

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from onlooker._validation import Array, read_only
+from onlooker._validation import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics
 
@@ -37,7 +37,11 @@ class Problem:
     """
 
     def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:
-        node_of = np.asarray(node_of)
+        self._set(node_of, loglik, states)
+        self._warn_of_unidentifiable(stacklevel=3)
+
+    def _set(self, node_of: Any, loglik: Any, states: Any) -> None:
+        node_of = as_array("node_of", node_of)
         if node_of.dtype.kind not in "iu" or node_of.ndim != 1 or len(node_of) == 0:
             raise ValueError(
                 "node_of must be (M,) integers with M > 0, "
@@ -55,13 +59,15 @@ class Problem:
         self.node_of = read_only(node_of.astype(np.int64))
         self.loglik = read_only(_check_loglik(loglik, len(node_of)))
         self.dynamics: Dynamics | None = None
+
+    def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
             warnings.warn(
                 f"{self.unidentifiable_share:.1%} of the transitions are equally likely under "
                 "every action, so they say nothing about the policy; check the noise of the "
                 "dynamics if that surprises you",
                 UnidentifiableActionsWarning,
-                stacklevel=2,
+                stacklevel=stacklevel,
             )
 
     @classmethod
@@ -86,32 +92,24 @@ class Problem:
         """
         if not isinstance(demos, Demonstrations):
             demos = Demonstrations(demos)
+        if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
+            what = dynamics if isinstance(dynamics, type) else type(dynamics)
+            raise TypeError(
+                f"dynamics must be a model with n_actions, log_likelihood and sample, such as "
+                f"TabularDynamics(T), got {what.__name__}"
+            )
         states, next_states = demos.transitions()
         loglik = dynamics.log_likelihood(states, next_states)
-        node_states, node_of_state = demos.distinct()
-        if isinstance(nodes, str) and nodes == "all":
-            n_states = getattr(dynamics, "n_states", None)
-            if not demos.is_discrete or n_states is None:
-                raise ValueError(
-                    "nodes='all' needs a finite state space; "
-                    "give the extra states as an array instead"
-                )
-            node_states, node_of_state = np.arange(n_states), demos.states
-        elif isinstance(nodes, str):
-            if nodes != "visited":
-                raise ValueError(f"nodes must be 'visited', 'all' or an array, got {nodes!r}")
-        else:
-            extra = as_states(nodes)
-            if extra.shape[1:] != demos.states.shape[1:]:
-                raise ValueError(
-                    f"nodes has states of shape {extra.shape[1:]}, the demonstrations of "
-                    f"shape {demos.states.shape[1:]}"
-                )
-            n_seen = len(demos.states)
-            node_states, index = distinct_states(np.concatenate([demos.states, extra]))
-            node_of_state = index[:n_seen]
-        problem = cls(node_of_state[demos.transition_starts()], loglik, node_states)
+        if np.shape(loglik) != (demos.n_transitions, dynamics.n_actions):
+            raise ValueError(
+                f"dynamics.log_likelihood gave shape {np.shape(loglik)} for "
+                f"{demos.n_transitions} transitions and {dynamics.n_actions} actions"
+            )
+        node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
+        problem = cls.__new__(cls)
+        problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.dynamics = dynamics
+        problem._warn_of_unidentifiable(stacklevel=3)
         return problem
 
     def _refuse_repeated_states(self) -> None:
@@ -194,11 +192,43 @@ class Layout:
         return len(self.nodes)
 
 
+def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:
+    """The states of the nodes, and the node of every state seen."""
+    if isinstance(nodes, str):
+        if nodes == "visited":
+            return demos.distinct()
+        if nodes != "all":
+            raise ValueError(f"nodes must be 'visited', 'all' or an array, got {nodes!r}")
+        if not demos.is_discrete or n_states is None:
+            raise ValueError(
+                "nodes='all' needs a finite state space; give the extra states as an array instead"
+            )
+        return np.arange(n_states), demos.states
+    extra = as_array("nodes", nodes)
+    if not demos.is_discrete and extra.ndim == 1 and extra.dtype.kind in "iu":
+        extra = extra.astype(np.float64)  # whole numbers on the real line
+    extra = as_states(extra, "nodes")
+    if extra.shape[1:] != demos.states.shape[1:]:
+        kind = "(n,) integers" if demos.is_discrete else f"(n, {demos.n_dims}) floats"
+        raise ValueError(
+            f"nodes must be {kind} like the demonstrations, "
+            f"got dtype {extra.dtype} and shape {extra.shape}"
+        )
+    if demos.is_discrete and n_states is not None and extra.max(initial=0) >= n_states:
+        where = int(np.argmax(extra >= n_states))
+        raise ValueError(
+            f"nodes holds {extra[where]} at index {where}; "
+            f"the dynamics have states 0 to {n_states - 1}"
+        )
+    distinct, index = distinct_states(np.concatenate([demos.states, extra]))
+    return distinct, index[: len(demos.states)]
+
+
 def _check_loglik(loglik: Any, n_transitions: int) -> Array:
-    loglik = np.asarray(loglik)
+    loglik = as_array("loglik", loglik)
     if loglik.dtype.kind not in "iuf":
         raise TypeError(f"loglik must hold numbers, got dtype {loglik.dtype}")
-    loglik = loglik.astype(np.float64, copy=False)
+    loglik = loglik.astype(np.float64)  # a copy: the caller's may change
     if loglik.ndim != 2 or loglik.shape[0] != n_transitions or loglik.shape[1] == 0:
         raise ValueError(
             f"loglik must be (M, A) with M = {n_transitions} like node_of and A > 0, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -46,15 +47,21 @@ class PartitionPrior:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones as ``decay__scale``; returns the prior itself."""
-        known = {item.name for item in fields(self)}  # type: ignore[arg-type]
-        for name, value in params.items():
+        known = [item.name for item in fields(self)]  # type: ignore[arg-type]
+        changed = copy.copy(self)
+        for name in sorted(params, key=lambda name: "__" in name):  # whole objects before parts
             own, _, nested = name.partition("__")
+            value = params[name]
             if own not in known:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {own!r}; it has {', '.join(known)}"
                 )
             if nested:
-                value = getattr(self, own).set_params(**{nested: value})
-            setattr(self, own, value)
-        self._check()
+                whole = getattr(changed, own)
+                if not hasattr(whole, "set_params"):
+                    raise ValueError(f"{own} is {whole!r}, which has no parameter {nested!r}")
+                value = whole.set_params(**{nested: value})
+            setattr(changed, own, value)
+        changed._check()
+        self.__dict__.update(changed.__dict__)  # only now: a refusal leaves the prior as it was
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from onlooker._validation import positive_number
 from onlooker.hyper import Exponential, Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
@@ -75,7 +76,7 @@ class DistanceDependent(PartitionPrior):
             raise ValueError(f"method must be 'gibbs' or 'metropolis', got {self.method!r}")
         if self.method == "metropolis" and self.n_neighbors is not None:
             raise ValueError("method='metropolis' has no list of neighbours; set n_neighbors=None")
-        if not 0 < self.tolerance < 1:
+        if positive_number("tolerance", self.tolerance) >= 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
 
     def geometry(self, problem: Problem) -> Geometry:

@@ -43,7 +43,8 @@ class Decay:
 
     def local(self, distance: Any) -> Array:
         """``(1 - offset) g(d)``: the part that needs neighbours."""
-        return (1 - self.offset) * self.g(np.asarray(distance, dtype=np.float64))
+        with np.errstate(over="ignore"):  # beyond the largest float g is 0 all the same
+            return (1 - self.offset) * self.g(np.asarray(distance, dtype=np.float64))
 
     def __call__(self, distance: Any) -> Array:
         """``f(d)``."""
@@ -57,6 +58,12 @@ class Decay:
 
     def set_params(self, **params: Any) -> Self:
         """Return a copy with other parameters (decays do not change)."""
+        for name in params:
+            if name not in self.__dataclass_fields__:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; "
+                    f"it has {', '.join(self.__dataclass_fields__)}"
+                )
         return replace(self, **params)
 
 
@@ -88,15 +95,18 @@ class ExponentialDecay(Decay):
 
 @dataclass(frozen=True)
 class WindowDecay(Decay):
-    """``g(d) = 1`` up to `scale`, 0 beyond."""
+    """``g(d) = 1`` up to `scale`, 0 beyond.
+
+    Rounding is forgiven: on a grid of step 0.1, neighbours are 0.1 apart whatever the last bit.
+    """
 
     def g(self, distance: Array) -> Array:
         """The decaying part."""
-        return (distance <= self.scale).astype(np.float64)
+        return (distance <= self.radius(0.0)).astype(np.float64)
 
     def radius(self, tolerance: float) -> float:
         """The edge of the window."""
-        return self.scale
+        return self.scale * (1 + 1e-9)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from onlooker._validation import positive_integer
 from onlooker.hyper import Prior, check_hyper, require_fixed
 from onlooker.inference.problem import Problem
@@ -63,6 +65,8 @@ class Mixing(PartitionPrior):
     def _check(self) -> None:
         positive_integer("n_clusters", self.n_clusters)
         check_hyper("concentration", self.concentration)
+        if not isinstance(self.collapsed, bool | np.bool_):
+            raise TypeError(f"collapsed must be True or False, got {self.collapsed!r}")
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""

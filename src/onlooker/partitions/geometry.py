@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array, finite_array, positive_integer
+from onlooker._validation import Array, as_array, finite_array, positive_integer
 from onlooker.partitions.decay import Decay
 
 Metric = str | Callable[[Array, Array], float] | Array
@@ -17,6 +17,8 @@ Metric = str | Callable[[Array, Array], float] | Array
 TOLERANCE = float(np.finfo(np.float64).eps)
 """Similarities below this share of their maximum are dropped: the default cut-off."""
 
+_DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
+_LARGEST = 1e150  # a coordinate beyond it has no square
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
 _ROWS = 10_000  # nodes whose neighbours are looked up at a time when they can
@@ -70,9 +72,10 @@ class Geometry:
         ``(S, d)`` positions of the integer states; floats are their own coordinates, and integer
         states without coordinates lie on a line.
     metric
-        ``"euclidean"``, ``"cityblock"``, ``"chebyshev"``, any name that SciPy's ``cdist`` knows, a
-        callable of two vectors, or a matrix of distances: ``(S, S)`` between integer states, or
-        ``(N, N)`` between nodes.
+        ``"euclidean"``, ``"cityblock"``, ``"chebyshev"``, any name that SciPy's ``cdist`` knows
+        (but for those whose distances change with the data), a callable of two vectors, or a
+        matrix of distances: ``(S, S)`` between integer states, or ``(N, N)`` between nodes.
+        Where a matrix could be either, its rows are states.
     """
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
@@ -82,18 +85,38 @@ class Geometry:
         self.metric = metric
         if not isinstance(metric, str) and not callable(metric):
             self.matrix = _check_distances(metric)
-            largest = int(states.max()) + 1 if states.ndim == 1 else 0
-            if len(self.matrix) not in (largest, len(states)) and not (
-                states.ndim == 1 and len(self.matrix) > largest
-            ):
+            by_state = states.ndim == 1 and len(self.matrix) > int(states.max())
+            if not by_state and len(self.matrix) != len(states):
                 raise ValueError(
                     f"metric is a {self.matrix.shape} matrix; it must have one row for each of "
                     f"the {len(states)} nodes, or for each integer state"
                 )
+        elif self._minkowski is None:
+            self._try_metric()
+
+    def _try_metric(self) -> None:
+        """Refuse a metric that is none, before much is computed with it."""
+        if isinstance(self.metric, str) and self.metric.lower() in _DATA_DEPENDENT:
+            raise ValueError(
+                f"metric {self.metric!r} changes with the data; "
+                "scale the coordinates and use 'euclidean' instead"
+            )
+        try:
+            few = self._measured(self.states[:8], 8)
+        except (ValueError, TypeError) as error:
+            name = getattr(self.metric, "__name__", repr(self.metric))
+            raise ValueError(f"metric {name} fails on these states: {error}") from error
+        if not np.allclose(few, few.T):
+            i, j = (int(x) for x in np.argwhere(~np.isclose(few, few.T))[0])
+            raise ValueError(
+                f"metric gives {few[i, j]:g} from node {i} to node {j}, but {few[j, i]:g} back; "
+                "distances are symmetric"
+            )
 
     def coordinates(self, states: Array) -> Array:
         """The positions of `states`."""
         if states.ndim == 2:
+            _refuse_overflow("states", states)
             return states
         if self._table is not None:
             _refuse_beyond(states, len(self._table), "coordinates")
@@ -141,10 +164,22 @@ class Geometry:
         """Distances from `states` to all nodes, ``(n, N)``."""
         if self.matrix is not None:
             return self._matrix_rows(states)
+        return self._measured(states, len(self.states))
+
+    def _measured(self, states: Array, n: int) -> Array:
+        """Distances from `states` to the first `n` nodes, by the metric."""
         from scipy.spatial.distance import cdist
 
         metric: Any = "cityblock" if self.metric == "manhattan" else self.metric
-        return np.asarray(cdist(self.coordinates(states), self._nodes, metric=metric))
+        distances = np.asarray(cdist(self.coordinates(states), self._nodes[:n], metric=metric))
+        good = (distances >= 0) & (distances < np.inf)
+        if not good.all():
+            i, j = (int(x) for x in np.argwhere(~good)[0])
+            raise ValueError(
+                f"metric gives {distances[i, j]} from {states[i]} to {self.states[j]}; "
+                "distances are finite and not negative"
+            )
+        return distances
 
     def pairs(self, first: Array, second: Array) -> Array:
         """Distances between pairs of nodes, in the shape of the two arrays of nodes."""
@@ -292,9 +327,19 @@ def _refuse_beyond(states: Array, n_states: int, what: str) -> None:
         )
 
 
+def _refuse_overflow(name: str, coordinates: Array) -> None:
+    if np.abs(coordinates).max(initial=0.0) > _LARGEST:
+        where = int(np.argmax((np.abs(coordinates) > _LARGEST).any(axis=1)))
+        raise ValueError(
+            f"{name} holds {coordinates[where].tolist()} at index {where}, so far away that "
+            "distances overflow; rescale it"
+        )
+
+
 def _check_coordinates(coordinates: Any, states: Array) -> Array:
-    table = np.asarray(coordinates)
+    table = as_array("coordinates", coordinates)
     table = finite_array("coordinates", table[:, None] if table.ndim == 1 else table, ndim=2)
+    _refuse_overflow("coordinates", table)
     if states.ndim == 2:
         raise ValueError("coordinates are for integer states; these states are vectors already")
     _refuse_beyond(states, len(table), "coordinates")
