@@ -1,0 +1,98 @@
+"""The command line. Commands import what they need, so that ``onlooker --help`` is quick."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onlooker._version import __version__
+
+_STOPPED = 130  # what shells expect of a command that Ctrl-C ended
+
+
+class _Cli(click.Group):
+    """Commands whose errors are one clear line; a traceback only on request."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Stopped by Ctrl-C.", err=True)
+            ctx.exit(_STOPPED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if ctx.params["debug"] or getattr(error, "errno", None) == errno.EPIPE:
+                raise
+            raise click.ClickException(_one_line(error)) from error
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, ValueError | TypeError | OSError | ImportError):
+        return text
+    return f"{type(error).__name__}: {text} (onlooker --debug shows where)"
+
+
+@click.group(cls=_Cli, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="onlooker")
+@click.option("--debug", is_flag=True, envvar="ONLOOKER_DEBUG", help="Show tracebacks of errors.")
+def main(debug: bool) -> None:
+    """Watch a system move through its states and recognise the policy behind it."""
+
+
+@main.command()
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Directory for the figure; made if missing.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
+@click.option("--draws", type=click.IntRange(min=1), help="Draws of each chain.  [default: 500]")
+@click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 300]")
+@click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one a core]")
+@click.option("--quick", is_flag=True, help="Two short chains: a look in seconds, not a result.")
+@click.option("--show", is_flag=True, help="Open the figure when done.")
+def demo(
+    output: Path,
+    seed: int,
+    draws: int | None,
+    tune: int | None,
+    chains: int | None,
+    jobs: int | None,
+    quick: bool,
+    show: bool,
+) -> None:
+    """Recognise the policy of a simulated expert and draw it.
+
+    The expert is that of the paper's Example 1: it circles the origin, one way inside a radius and
+    the other way outside. Only its states are seen, 10 trajectories of 100.
+    """
+    # Rather fail now than after a minute of sampling.
+    output.mkdir(parents=True, exist_ok=True)
+    from rich.console import Console
+
+    from onlooker import plot
+
+    plot.require_matplotlib()
+    from onlooker import demo as example
+
+    wanted = {"draws": draws, "tune": tune, "chains": chains}
+    given = {name: number for name, number in wanted.items() if number is not None}
+    size = (example.QUICK if quick else example.FULL) | given
+    console = Console(highlight=False)
+    findings = example.recognise(seed, n_jobs=jobs, say=console.print, **size)
+    figure = example.draw(findings, output)
+    example.report(findings, figure, console)
+    if show:
+        click.launch(str(figure))
+
+
+if __name__ == "__main__":
+    main()
