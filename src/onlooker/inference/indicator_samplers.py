@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -20,9 +22,18 @@ from onlooker.inference.problem import Layout
 from onlooker.inference.state import Counts, Data, State
 from onlooker.partitions.geometry import Similarity
 
-_NONE_INT = np.zeros(0, dtype=np.int64)
-_NONE_INDEX = np.zeros(0, dtype=np.int32)
-_NONE = np.zeros(0)
+NO_PRIOR = IndicatorPrior(
+    kind=WEIGHTS,
+    log_weight=np.zeros(0),
+    log_count=np.zeros(0),
+    new=0.0,
+    beta=0.0,
+    indptr=np.zeros(0, dtype=np.int64),
+    indices=np.zeros(0, dtype=np.int32),
+    weights=np.zeros(0),
+    offset=0.0,
+)
+"""Nothing of what the kinds of priors need; each fills in its own."""
 
 
 class FiniteIndicators:
@@ -76,23 +87,30 @@ class FiniteIndicators:
         assert self.gamma is not None
         return np.asarray(rng.dirichlet(sizes + self.gamma / self.n_slots))
 
-    def _prior(self, state: State) -> IndicatorPrior:
-        indptr, indices, weights, offset = _NONE_INT, _NONE_INDEX, _NONE, 0.0
-        kind, log_weight, share = WEIGHTS, np.zeros(self.n_slots), 0.0
+    @cached_property
+    def _prior(self) -> IndicatorPrior:
+        """What the kernel needs; mixing weights that are drawn are put in at each sweep."""
         if self.graph is not None:
-            kind, offset = POTTS, self.graph.offset
-            indptr, indices, weights = self.graph.indptr, self.graph.indices, self.graph.weights
-        elif self.draw_weights:
-            with np.errstate(divide="ignore"):
-                log_weight = np.log(state.arrays["weights"])
-        elif self.gamma is not None:
-            kind, share = COUNTS, self.gamma / self.n_slots
-        return IndicatorPrior(
-            kind, log_weight, share, 0.0, self.beta, indptr, indices, weights, offset
-        )
+            graph = self.graph
+            return NO_PRIOR._replace(
+                kind=POTTS,
+                beta=self.beta,
+                indptr=graph.indptr,
+                indices=graph.indices,
+                weights=graph.weights,
+                offset=graph.offset,
+            )
+        if self.gamma is None or self.draw_weights:
+            return NO_PRIOR._replace(kind=WEIGHTS, log_weight=np.zeros(self.n_slots))
+        share = self.gamma / self.n_slots
+        return NO_PRIOR._replace(kind=COUNTS, log_count=np.log(np.arange(self.n_nodes + 1) + share))
 
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every indicator, then the mixing weights."""
+        prior = self._prior
+        if self.draw_weights:
+            with np.errstate(divide="ignore"):
+                prior = prior._replace(log_weight=np.log(state.arrays["weights"]))
         update_indicators(
             0,
             state.labels,
@@ -100,7 +118,7 @@ class FiniteIndicators:
             state.counts,
             slots_of(state),
             data,
-            self._prior(state),
+            prior,
             scheme,
             state.rng,
         )
@@ -141,6 +159,9 @@ class RestaurantIndicators:
         self.gamma = gamma
         self.n_start = min(n_start, layout.n_nodes)
         self.n_slots = self.n_start + 1
+        with np.errstate(divide="ignore"):
+            log_count = np.log(np.arange(layout.n_nodes + 1))
+        self._prior = NO_PRIOR._replace(kind=COUNTS, log_count=log_count, new=gamma)
 
     def start(self, rng: np.random.Generator) -> Start:
         """Labels are uniform over a few clusters."""
@@ -153,9 +174,6 @@ class RestaurantIndicators:
 
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every indicator; clusters come and go."""
-        prior = IndicatorPrior(
-            COUNTS, _NONE, 0.0, self.gamma, 0.0, _NONE_INT, _NONE_INDEX, _NONE, 0.0
-        )
         node = 0
         while True:
             node = update_indicators(
@@ -165,7 +183,7 @@ class RestaurantIndicators:
                 state.counts,
                 slots_of(state),
                 data,
-                prior,
+                self._prior,
                 scheme,
                 state.rng,
             )

@@ -33,8 +33,8 @@ class IndicatorPrior(NamedTuple):
     kind: int
     log_weight: Array
     """WEIGHTS: ``ln q_k``."""
-    share: float
-    """COUNTS: ``γ / K``, added to every cluster's count."""
+    log_count: Array
+    """COUNTS: ``ln(ζ + γ / K)`` for ``ζ = 0 … N``, so that no kernel takes logarithms of them."""
     new: float
     """COUNTS: ``γ``, the weight of a new cluster; 0 if there is none."""
     beta: float
@@ -113,7 +113,7 @@ def _log_prior(
             out[p] = prior.log_weight[slots.order[p]]
     elif prior.kind == COUNTS:
         for p in range(n):
-            out[p] = np.log(size[slots.order[p]] + prior.share)
+            out[p] = prior.log_count[size[slots.order[p]]]
     else:
         for p in range(n):
             field[slots.order[p]] = prior.offset * size[slots.order[p]]
