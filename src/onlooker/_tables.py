@@ -136,7 +136,9 @@ def _time_ranks(column: pd.Series[Any], name: Any) -> Array:
     """Ranks, so that dates sort as well as numbers; text would sort "10" before "2"."""
     import pandas as pd
 
-    if isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if column.cat.ordered:
+            return column.cat.codes.to_numpy()
         column = column.astype(column.cat.categories.dtype)
     if pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column):
         numbers = pd.to_numeric(column, errors="coerce")

@@ -1,0 +1,303 @@
+"""What was seen: validated, indexed, read and written."""
+
+import copy
+import doctest
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.utils import _safe_indexing
+
+import onlooker.demonstrations
+from onlooker import Demonstrations
+from onlooker.demonstrations import as_states, distinct_states
+from trajectories import any_trajectories, quick
+
+
+def ragged():
+    return Demonstrations([[0, 1, 1, 2], [2, 0], [5, 5, 5]])
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(onlooker.demonstrations).failed == 0
+    assert doctest.testmod(onlooker.demonstrations).attempted > 0
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trajectories", "error", "message"),
+    [
+        ([], ValueError, "trajectories is empty; give at least one"),
+        ([[0, 1], []], (ValueError, TypeError), "trajectory 1"),
+        ([[0, 1], [3]], ValueError, r"trajectory 1 has 1 state\(s\).*leave it out"),
+        ([np.zeros((0, 2))], ValueError, r"trajectory 0 has 0 state\(s\)"),
+        ([np.zeros((1, 2))], ValueError, r"trajectory 0 has 1 state\(s\)"),
+        ([[0, 1], [0, -3]], ValueError, "trajectory 1 holds the negative state -3 at index 1"),
+        ([[0.0, np.nan]], ValueError, r"trajectory 0 holds \[nan\] at index 1.*impute"),
+        ([[[0.0, 1.0], [np.inf, 1.0]]], ValueError, r"trajectory 0 holds \[inf, 1.0\] at index 1"),
+        (
+            [np.zeros((2, 2, 2))],
+            ValueError,
+            r"trajectory 0 must be \(T,\) or \(T, d\).*\(2, 2, 2\)",
+        ),
+        ([np.zeros((2, 0))], ValueError, "trajectory 0 has states without any dimension"),
+        ([[[0.0], [1.0, 2.0]]], ValueError, "trajectory 0 is ragged"),
+        ([["a", "b"]], TypeError, "trajectory 0 must hold integers or floats, got dtype <U1"),
+        ([[True, False]], TypeError, "trajectory 0 must hold integers or floats, got dtype bool"),
+        ([[1j, 2j]], TypeError, "trajectory 0 must hold .* complex128"),
+        ([[None, 1]], TypeError, "trajectory 0 must hold .* object"),
+        ([[0, 1], [0.5, 1.5]], ValueError, "trajectory 1 has real states of dimension 1, but"),
+        ([np.zeros((2, 1)), np.ones((2, 2))], ValueError, "trajectory 1 has .* dimension 2"),
+        ([0, 1, 2], ValueError, r"trajectory 0 .*wrap a single trajectory in a list"),
+        (np.array([0, 1, 2]), TypeError, r"trajectories must .*wrap a single trajectory in a list"),
+        (7, TypeError, "trajectories must be a list of arrays, got int"),
+        (None, TypeError, "trajectories must be a list of arrays, got NoneType"),
+        ({"a": [0, 1]}, TypeError, "trajectories must be a list .*got dict"),
+        (pd.DataFrame({"x": [0, 1]}), TypeError, "trajectories must .*from_dataframe"),
+        ([np.array([2**63 + 5, 1], dtype=np.uint64)], ValueError, "trajectory 0 .*64-bit"),
+        ([np.ma.array([0, 1, 2], mask=[0, 1, 0])], ValueError, r"trajectory 0 is masked at index"),
+    ],
+)
+def test_bad_trajectories_are_refused_by_name_place_and_remedy(trajectories, error, message):
+    with pytest.raises(error, match=message):
+        Demonstrations(trajectories)
+
+
+def test_unsigned_and_small_integers_are_integer_states():
+    for dtype in (np.uint8, np.int16, np.uint64):
+        demos = Demonstrations([np.array([3, 1], dtype=dtype)])
+        assert demos.is_discrete
+        assert demos.states.dtype == np.int64
+
+
+def test_whole_floats_and_columns_of_integers_are_real_states():
+    assert not Demonstrations([[0.0, 1.0]]).is_discrete
+    assert Demonstrations([np.array([[0, 1], [2, 3]])]).states.dtype == np.float64
+
+
+def test_query_states_are_refused_under_the_name_of_their_argument():
+    with pytest.raises(TypeError, match="nodes must be"):
+        as_states(["a"], "nodes")
+    with pytest.raises(TypeError, match=r"states must be .*\(2, 0\)"):
+        as_states(np.zeros((2, 0)))
+    with pytest.raises(ValueError, match="states holds the negative state -1 at index 1"):
+        as_states([0, -1])
+
+
+# -- the sequence of trajectories ------------------------------------------------------------------
+
+
+@quick
+@given(any_trajectories)
+def test_trajectories_come_back_as_they_went_in(trajectories):
+    demos = Demonstrations(trajectories)
+    assert len(demos) == len(trajectories)
+    for given_, kept in zip(trajectories, demos, strict=True):
+        np.testing.assert_array_equal(given_, kept)
+    assert Demonstrations(demos) == demos
+    assert Demonstrations(list(demos)) == demos
+
+
+@quick
+@given(any_trajectories)
+def test_transitions_never_cross_trajectories(trajectories):
+    demos = Demonstrations(trajectories)
+    states, next_states = demos.transitions()
+    np.testing.assert_array_equal(states, np.concatenate([t[:-1] for t in trajectories]))
+    np.testing.assert_array_equal(next_states, np.concatenate([t[1:] for t in trajectories]))
+    assert len(states) == demos.n_transitions == sum(len(t) - 1 for t in trajectories)
+    owners = np.repeat(np.arange(len(trajectories)), [len(t) - 1 for t in trajectories])
+    np.testing.assert_array_equal(demos.trajectory_of(), owners)
+
+
+@quick
+@given(any_trajectories, st.data())
+def test_indexing_selects_trajectories(trajectories, data):
+    demos = Demonstrations(trajectories)
+    chosen = data.draw(
+        st.lists(st.integers(-len(demos), len(demos) - 1), min_size=1, max_size=6), label="chosen"
+    )
+    assert demos[chosen] == Demonstrations([trajectories[i] for i in chosen])
+    assert demos[np.array(chosen)] == demos[chosen]
+    np.testing.assert_array_equal(demos[chosen[0]], trajectories[chosen[0]])
+    np.testing.assert_array_equal(demos[np.array(chosen[0])], trajectories[chosen[0]])
+
+
+def test_slices_and_masks_select_trajectories():
+    demos = ragged()
+    assert demos[1:] == Demonstrations([[2, 0], [5, 5, 5]])
+    assert demos[::-1][0].tolist() == [5, 5, 5]
+    assert demos[[True, False, True]] == demos[[0, 2]]
+    assert demos[pd.Series([True, False, True])] == demos[[0, 2]]
+    assert demos[-1].tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("index", [3, -4, [], [7], [True, False], [[0, 1]], None, "a", 1.0])
+def test_an_index_that_selects_nothing_whole_is_refused(index):
+    with pytest.raises(IndexError):
+        ragged()[index]
+
+
+def test_a_subset_knows_its_own_transitions():
+    states, next_states = ragged()[[2, 1]].transitions()
+    assert states.tolist() == [5, 5, 2]
+    assert next_states.tolist() == [5, 5, 0]
+
+
+def test_states_cannot_be_written_to_nor_changed_from_outside():
+    trajectory = np.array([0.0, 1.0])
+    demos = Demonstrations([trajectory])
+    trajectory[0] = 9.0
+    assert demos.states[0, 0] == 0.0
+    for array in (demos.states, demos.offsets, demos[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_equality_tells_boundaries_and_kinds_apart():
+    assert Demonstrations([[0, 1, 2, 3]]) != Demonstrations([[0, 1], [2, 3]])
+    assert Demonstrations([[0, 1]]) != Demonstrations([[0.0, 1.0]])
+    assert ragged() != [[0, 1]]
+
+
+def test_copies_and_pickles_are_equal():
+    assert copy.deepcopy(ragged()) == ragged()
+    assert pickle.loads(pickle.dumps(ragged())) == ragged()
+
+
+def test_the_repr_says_what_is_held():
+    assert repr(ragged()) == "Demonstrations(3 trajectories, 9 integer states)"
+    assert "2 dimensions" in repr(Demonstrations([np.zeros((2, 2))]))
+
+
+# -- distinct states -------------------------------------------------------------------------------
+
+
+@quick
+@given(any_trajectories)
+def test_distinct_states_match_a_dictionary(trajectories):
+    demos = Demonstrations(trajectories)
+    nodes, index = demos.distinct()
+    seen: dict[object, int] = {}
+    expected = []
+    for state in demos.states:
+        key = tuple(np.atleast_1d(state) + 0)
+        expected.append(seen.setdefault(key, len(seen)))
+    assert index.tolist() == expected
+    assert [tuple(np.atleast_1d(node)) for node in nodes] == list(seen)
+
+
+def test_positive_and_negative_zero_are_one_state():
+    nodes, index = Demonstrations([[0.0, -0.0, 1.0]]).distinct()
+    assert len(nodes) == 2
+    assert index.tolist() == [0, 0, 1]
+    nodes, _ = Demonstrations([[[-0.0, 2.0], [0.0, 2.0]]]).distinct()
+    assert len(nodes) == 1
+    assert not np.signbit(nodes).any()
+
+
+def test_states_that_differ_in_the_last_bit_stay_apart():
+    nodes, _ = distinct_states(np.array([[1.0], [np.nextafter(1.0, 2.0)]]))
+    assert len(nodes) == 2
+
+
+# -- scikit-learn ----------------------------------------------------------------------------------
+
+
+class LongestSeen(BaseEstimator):
+    """Scores held-out demonstrations by their transitions, to see that they arrive whole."""
+
+    def fit(self, X, y=None):
+        assert isinstance(X, Demonstrations)
+        self.n_transitions_ = X.n_transitions
+        return self
+
+    def score(self, X, y=None):
+        assert isinstance(X, Demonstrations)
+        return 1000 * self.n_transitions_ + X.n_transitions
+
+
+def test_cross_validation_splits_by_trajectory():
+    demos = Demonstrations([np.arange(n) for n in (2, 3, 4, 5, 6)])
+    for train, test in KFold(n_splits=5).split(demos):
+        assert len(demos[train]) == 4
+        assert len(demos[test]) == 1
+    scores = cross_val_score(LongestSeen(), demos, cv=KFold(n_splits=5))
+    assert scores.tolist() == [1000 * (15 - n) + n for n in (1, 2, 3, 4, 5)]
+
+
+def test_safe_indexing_of_scikit_learn_works():
+    picked = _safe_indexing(ragged(), np.array([2, 0]))
+    assert picked == ragged()[[2, 0]]
+    assert _safe_indexing(ragged(), [True, False, False]) == ragged()[[0]]
+
+
+# -- save and load ---------------------------------------------------------------------------------
+
+
+@quick
+@given(any_trajectories)
+def test_what_is_saved_is_loaded(tmp_path_factory, trajectories):
+    path = tmp_path_factory.mktemp("saved") / "demos"
+    demos = Demonstrations(trajectories)
+    demos.save(path)
+    assert path.exists()  # under exactly this name
+    loaded = Demonstrations.load(path)
+    assert loaded == demos
+    assert loaded.states.dtype == demos.states.dtype
+
+
+def archive(path, **changes):
+    arrays = {"format": np.int64(1), "states": np.arange(4), "offsets": np.array([0, 4])}
+    np.savez(path, **(arrays | changes))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": np.int64(99)}, "has format 99, expected 1"),
+        ({"offsets": np.array([0, 5])}, "damaged: its offsets"),
+        ({"offsets": np.array([1, 4])}, "damaged: its offsets"),
+        ({"offsets": np.array([0.0, 4.0])}, "damaged: its offsets"),
+        ({"offsets": np.array([0, 3, 4])}, "trajectory 1 has 1"),
+        ({"offsets": np.array([0, 3, 1, 4])}, "trajectory 1 has 0"),
+        ({"states": np.array([[0.0], [np.nan], [1.0], [2.0]])}, "trajectory 0 holds"),
+        ({"states": np.array(1.0)}, "damaged"),
+        ({"states": np.array([None] * 4)}, "not written by"),
+    ],
+)
+def test_archives_that_do_not_hold_together_are_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Demonstrations.load(archive(tmp_path / "bad.npz", **changes))
+
+
+def test_files_of_another_kind_are_refused_by_name(tmp_path):
+    ragged().save(tmp_path / "good")
+    whole = (tmp_path / "good").read_bytes()
+    middle = len(whole) // 3
+    flipped = bytes(byte ^ 0xFF for byte in whole[middle : middle + 40])
+    np.save(tmp_path / "array.npy", np.arange(3))
+    files = {
+        "empty": b"",
+        "text": b"x,y\n1,2\n",
+        "truncated": whole[: len(whole) // 2],
+        "flipped": whole[:middle] + flipped + whole[middle + 40 :],
+        "array": (tmp_path / "array.npy").read_bytes(),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name} was not written by Demonstrations.save"):
+            Demonstrations.load(tmp_path / name)
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    with pytest.raises(ValueError, match=r"other\.npz was not written"):
+        Demonstrations.load(tmp_path / "other.npz")
+    with pytest.raises(FileNotFoundError):
+        Demonstrations.load(tmp_path / "nowhere")
