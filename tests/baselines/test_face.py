@@ -114,7 +114,9 @@ def test_an_unexplained_transition_is_refused(name):
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("uniform", "marginal")])
 def test_every_method_beats_the_floor_on_an_optimal_expert(name):
-    floor = Uniform(WORLD.dynamics).fit(DEMOS).score(HELD_OUT)
+    floor = max(
+        model(WORLD.dynamics).fit(DEMOS).score(HELD_OUT) for model in (Uniform, GlobalMarginal)
+    )
     # EM's policies are deterministic: a wrong action costs dearly, so enough data it is.
     demos = WORLD.rollout(400, 10, random_state=2)[0]
     assert make(name).fit(demos).score(HELD_OUT) > floor + 0.05
@@ -145,7 +147,7 @@ def test_methods_that_do_not_plan_work_in_the_plane():
         BehavioralCloning(world.dynamics, random_state=0),
     ):
         learned = estimator.fit(demos).predict_proba(held_out.states)
-        assert circular_emd(expert, learned).mean() < 0.7 < circular_emd(expert, UNIFORM).mean()
+        assert circular_emd(expert, learned).mean() < 0.9 < circular_emd(expert, UNIFORM).mean()
 
 
 def test_lists_of_trajectories_are_demonstrations_too():
