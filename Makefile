@@ -1,49 +1,65 @@
 # The two commands a newcomer needs: `make demo` and `make test`. Both set up .venv first.
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
-JOBS   ?= auto
+PYTHON      ?= python3
+VENV        := .venv
+BIN         := $(VENV)/bin
+READY       := $(VENV)/.ready
+JOBS        ?= auto
+DEMO_ARGS   ?=
+PYTEST_ARGS ?=
+BENCH_ARGS  ?=
+CHECKED     := src tests benchmarks
 
 .PHONY: help venv demo test lint format bench clean
 
 help:
-	@echo "make venv    make $(VENV) with the package (editable) and every extra"
-	@echo "make demo    simulate the paper's Example 1, recognise the policy, draw it"
-	@echo "make test    run all tests        (JOBS=1 for one process)"
-	@echo "make lint    ruff and mypy"
-	@echo "make format  let ruff format the code"
-	@echo "make bench   measure: ratios in one run on this machine"
-	@echo "make clean   remove $(VENV) and caches"
+	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
+	@echo
+	@echo "make demo    simulate the paper's Example 1, recognise the policy, draw it in demo/"
+	@echo "             about a minute; DEMO_ARGS='--quick' a look, DEMO_ARGS='--seed 1' another"
+	@echo "make test    run all tests, one process a core"
+	@echo "             JOBS=1 in a single one; PYTEST_ARGS='tests/test_plot.py' only some"
+	@echo "make lint    ruff (style, format) and mypy (types)"
+	@echo "make format  let ruff format the code and mend what it can"
+	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes"
+	@echo "             BENCH_ARGS='--quick' smaller sizes, BENCH_ARGS='--list' what there is"
+	@echo "make venv    only set up $(VENV): the package, editable, with every extra"
+	@echo "             PYTHON=python3.13 with another interpreter (after make clean)"
+	@echo "make clean   remove $(VENV), caches, compiled kernels and demo/"
 
 venv: $(READY)
 
 # Some systems ship python3 without ensurepip: then pip is brought in from outside.
 $(READY): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "onlooker needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
 	  { rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) && \
-	    $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	    $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } || \
+	  { rm -rf $(VENV); echo "$(PYTHON) has neither ensurepip nor pip:" \
+	    "install python3-venv or python3-pip" >&2; exit 1; }
+	@echo "Installing the package and its extras into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
 
 demo: venv
-	$(BIN)/onlooker demo --output demo
+	$(BIN)/onlooker demo --output demo $(DEMO_ARGS)
 
+# Work stealing keeps a file's tests mostly in one process, which compiles what they need once.
 test: venv
-	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint: venv
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 
 format: venv
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
 
 bench: venv
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

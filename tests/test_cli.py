@@ -15,7 +15,8 @@ from onlooker import demo
 from onlooker.cli import main
 from onlooker.diagnostics import ConvergenceWarning
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 
 
 def call(*args, **options):
@@ -229,3 +230,60 @@ def test_the_readmes_pictures_and_pages_exist():
     text = README.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (README.parent / target).exists(), target
+
+
+# -- what a change must pass ----------------------------------------------------------------------
+
+
+def ci_run(folder, *, tests="== 3 passed in 0.12s ==", lint="true", after="true", allow=""):
+    """Run .ci/run in a project whose `make test` prints what it is told to."""
+    (folder / ".ci").mkdir()
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    listed = script.replace("allowed_skips=(\n", f"allowed_skips=(\n{allow}\n", 1)
+    (folder / ".ci" / "run").write_text(listed, encoding="utf-8")
+    (folder / "output.txt").write_text(tests + "\n", encoding="utf-8")
+    rules = f"test:\n\t@cat output.txt; {after}\nlint:\n\t@echo linted; {lint}\n"
+    (folder / "Makefile").write_text(rules, encoding="utf-8")
+    return subprocess.run(["bash", ".ci/run"], cwd=folder, capture_output=True, text=True)
+
+
+def test_ci_passes_and_ends_with_pytests_closing_line(tmp_path):
+    done = ci_run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["== 3 passed in 0.12s ==", "all passed"]
+
+
+def test_ci_fails_with_the_tests_but_lints_all_the_same(tmp_path):
+    done = ci_run(tmp_path, tests="== 1 failed in 0.12s ==", after="false")
+    assert done.returncode == 1
+    assert "linted" in done.stdout
+    assert done.stdout.splitlines()[-2:] == ["== 1 failed in 0.12s ==", "failed: [make test]"]
+
+
+def test_ci_fails_with_lint(tmp_path):
+    done = ci_run(tmp_path, lint="false")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "failed: [make lint]"
+
+
+SKIPPED = "SKIPPED [1] tests/test_a.py:3: no browser\n== 2 passed, 1 skipped in 0.12s =="
+
+
+def test_ci_fails_where_a_test_was_skipped(tmp_path):
+    done = ci_run(tmp_path, tests=SKIPPED)
+    assert done.returncode == 1
+    assert "tests/test_a.py:3: no browser" in done.stderr
+    assert done.stdout.splitlines()[-1] == "failed: [skipped tests]"
+
+
+def test_ci_lets_listed_reasons_pass_and_no_others(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert ci_run(tmp_path / "a", tests=SKIPPED, allow="'no browser'").returncode == 0
+    assert ci_run(tmp_path / "b", tests=SKIPPED, allow="'no graphics card'").returncode == 1
+
+
+def test_ci_fails_where_pytest_never_finished(tmp_path):
+    done = ci_run(tmp_path, tests="collecting ...")
+    assert done.returncode == 1
+    assert "pytest did not finish" in done.stdout
