@@ -87,7 +87,7 @@ class LogUniform:
     def __post_init__(self) -> None:
         positive_number("low", self.low)
         positive_number("high", self.high)
-        if self.low >= self.high:
+        if math.log(self.low) >= math.log(self.high):
             raise ValueError(f"low must be below high, got {self.low} and {self.high}")
 
     @property

@@ -353,6 +353,13 @@ def _check_distances(metric: Any) -> Array:
     if (matrix < 0).any():
         i, j = (int(x) for x in np.argwhere(matrix < 0)[0])
         raise ValueError(f"metric[{i}, {j}] is negative; distances are not")
+    own = np.diagonal(matrix)
+    if own.any():
+        i = int(np.argmax(own != 0))
+        raise ValueError(
+            f"metric[{i}, {i}] is {own[i]:g}; a state is at distance 0 from itself "
+            "(distances are wanted, not similarities)"
+        )
     if not np.allclose(matrix, matrix.T):
         i, j = (int(x) for x in np.argwhere(~np.isclose(matrix, matrix.T))[0])
         raise ValueError(f"metric[{i}, {j}] differs from metric[{j}, {i}]; distances are symmetric")

@@ -1,0 +1,77 @@
+"""`import onlooker` is quick, light and quiet; names are found when they are asked for."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+import onlooker
+
+HEAVY = ["numba", "llvmlite", "scipy", "sklearn", "pandas", "matplotlib", "ot", "arviz", "xarray"]
+
+
+def run(code, *options):
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = f"import sys, onlooker; print([m for m in {HEAVY} if m in sys.modules])"
+    assert run(code) == "[]"
+
+
+def test_importing_the_package_is_quick():
+    """The entire process, the interpreter's start included; the best of several, warm."""
+    times = []
+    for _ in range(8):
+        start = time.perf_counter()
+        run("import onlooker")
+        times.append(time.perf_counter() - start)
+        if times[-1] < 0.3:
+            break
+    assert min(times) < 0.3
+
+
+def test_importing_the_package_is_quiet_even_with_warnings_as_errors():
+    assert run("import onlooker", "-W", "error") == ""
+
+
+def test_the_input_side_compiles_nothing():
+    code = (
+        "import sys, onlooker, onlooker.dynamics, onlooker.partitions, onlooker.hyper\n"
+        "onlooker.Demonstrations, onlooker.Problem, onlooker.partitions.DistanceDependent()\n"
+        "print([m for m in ('numba', 'sklearn', 'pandas', 'matplotlib', 'ot') if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
+@pytest.mark.parametrize("name", onlooker.__all__)
+def test_every_public_name_resolves_and_is_listed(name):
+    assert getattr(onlooker, name) is not None
+    assert name in dir(onlooker)
+
+
+def test_star_import_gives_the_public_names():
+    names: dict[str, object] = {}
+    exec("from onlooker import *", names)
+    assert set(onlooker.__all__) <= set(names)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'onlooker' has no attribute 'Nonsense'"):
+        onlooker.Nonsense  # noqa: B018
+
+
+def test_the_version_is_a_version():
+    assert onlooker.__version__.split(".")[0].isdigit()
+
+
+@pytest.mark.parametrize("module", ["dynamics", "partitions"])
+def test_rooms_export_what_they_say(module):
+    imported = __import__(f"onlooker.{module}", fromlist=["__all__"])
+    for name in imported.__all__:
+        assert getattr(imported, name).__doc__
