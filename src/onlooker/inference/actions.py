@@ -63,23 +63,25 @@ def collapsed_actions(
         start, stop = data.first[i], data.first[i + 1]
         if stop == start or (skip_single and stop == start + 1):
             continue
+        # Counts stay in `policy`, as n + α, until the node is done: every number is written anew
+        # from the whole number that it stands for, so that no rounding adds up.
         cluster = counts.cluster[labels[i]]
-        node = counts.node[i]
         for j in range(n_actions):
             policy[j] = cluster[j] + alpha
         for t in range(start, stop):
-            uniform = rng.random()
             old = actions[t]
-            policy[old] -= 1.0
             for j in range(n_actions):
                 weights[j] = data.likelihood[t, j] * policy[j]
-            new = _draw(weights, cumulative, uniform)
+            without = np.rint(policy[old] - alpha) - 1.0 + alpha
+            weights[old] = data.likelihood[t, old] * without
+            new = _draw(weights, cumulative, rng.random())
             actions[t] = new
-            policy[new] += 1.0
-            cluster[old] -= 1
-            cluster[new] += 1
-            node[old] -= 1
-            node[new] += 1
+            policy[old] = without
+            policy[new] = np.rint(policy[new] - alpha) + 1.0 + alpha
+        for j in range(n_actions):
+            gained = int(np.rint(policy[j] - alpha)) - cluster[j]
+            cluster[j] += gained
+            counts.node[i, j] += gained
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

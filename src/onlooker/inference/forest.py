@@ -163,6 +163,31 @@ def _take_out(i: int, k: int, forest: Forest, size: Array) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def tidy_slots(labels: Array, forest: Forest, slots: Slots, counts: Counts) -> None:
+    """Number the slots in use from 0 on, in their order, if they lie scattered.
+
+    Nothing that is drawn depends on a slot's number, but memory that lies together is faster.
+    """
+    n = slots.n[0]
+    highest = 0
+    for p in range(n):
+        highest = max(highest, slots.order[p])
+    if highest < 2 * n:
+        return
+    for i in range(len(labels)):
+        labels[i] = slots.where[labels[i]]
+    used = slots.order[:n].copy()
+    for array in (counts.total, counts.size, forest.start, forest.room):
+        array[:n] = array[used]
+        array[n : highest + 1] = 0
+    counts.cluster[:n] = counts.cluster[used]
+    counts.cluster[n : highest + 1] = 0
+    for k in range(len(slots.order)):
+        slots.order[k] = k
+        slots.where[k] = k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
     """Collect in `walk` the nodes from which links lead to i, and i; give up beyond `most`.
 

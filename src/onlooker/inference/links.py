@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
-from onlooker.inference.forest import Forest, count_reach, cut, settle
+from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
 from onlooker.inference.indicators import Slots
 from onlooker.inference.state import Counts, Data, Tables
 
@@ -261,6 +261,7 @@ def update_links(
     """
     n_nodes, n_actions = counts.node.shape
     desk = _clear_desk(n_nodes, n_actions, economy.tries)
+    tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
         n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest)

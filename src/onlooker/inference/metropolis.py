@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
-from onlooker.inference.forest import Forest, count_reach, cut, settle
+from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
 from onlooker.inference.indicators import Slots
 from onlooker.inference.links import Economy
 from onlooker.inference.state import Counts, Data, Tables
@@ -102,6 +102,7 @@ def metropolis_links(
     n_nodes, n_actions = counts.node.shape
     walk = np.empty(n_nodes, dtype=np.int32)
     part = np.empty(n_actions, dtype=np.int32)
+    tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         current, home = forest.link[i], labels[i]
         n_reach = count_reach(i, forest, walk, counts.size[home], economy.longest)

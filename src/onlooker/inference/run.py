@@ -108,17 +108,17 @@ def sample(
     with contextlib.ExitStack() as stack:
         opened = None if store is None else stack.enter_context(Store(store, plan, resume))
         run = _Run(plan, opened)
-        shown = stack.enter_context(make_progress(progress, plan.n_sweeps * chains))
         try:
-            if client is None:
-                run.in_threads(n_threads, shown)
-            else:
-                from onlooker.inference.cluster import run_on_cluster
+            with make_progress(progress, plan.n_sweeps * chains) as shown:
+                if client is None:
+                    run.in_threads(n_threads, shown)
+                else:
+                    from onlooker.inference.cluster import run_on_cluster
 
-                run_on_cluster(client, plan, run.runners, run.flush, shown)
+                    run_on_cluster(client, plan, run.runners, run.flush, shown)
         except KeyboardInterrupt:
             run.flush_all()
-            print(f"\n{run.how_to_go_on()}", file=sys.stderr)
+            print(run.how_to_go_on(), file=sys.stderr)
             raise
     posterior = run.gather()
     check_convergence(posterior, stacklevel=3)
