@@ -1,0 +1,208 @@
+"""The ddCRP's sweep: against the plain twin, as N grows, and with very many transitions.
+
+python -m benchmarks.bench_ddcrp                # with N = 1,000,000: some minutes
+python -m benchmarks.bench_ddcrp --figure DIR   # also draw the growth
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._measure import (
+    TESTS,
+    in_fresh_process,
+    peak_memory,
+    print_table,
+    processor_seconds,
+)
+from onlooker import Problem
+from onlooker.inference.chain import Chain
+from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.worlds import CircularMotion, GridWorld
+
+
+def chain_of(problem: Problem, prior: DistanceDependent, sweeps: int) -> Chain:
+    """A chain past its first sweeps."""
+    chain = Chain(
+        problem,
+        prior.sampler(problem),
+        alpha=1.0,
+        collapsed=True,
+        rng=np.random.default_rng(0),
+    )
+    for _ in range(sweeps):
+        chain.sweep()
+    return chain
+
+
+def against_the_twin() -> list[object]:
+    """Example 1: N = 1,000, A = 24, all pairs, offset 0.01."""
+    sys.path.insert(0, str(TESTS))
+    import naive
+
+    world = CircularMotion()
+    demos, _ = world.rollout(10, 100, random_state=0)
+    problem = Problem.from_demonstrations(demos, world.dynamics)
+    chain = chain_of(problem, DistanceDependent(0.024), 50)
+    graph = chain.partition.similarity  # type: ignore[attr-defined]
+    near = [
+        list(zip(graph.indices[a:b].tolist(), graph.weights[a:b].tolist(), strict=True))
+        for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
+    ]
+    state = chain.state.copy()
+    links = naive.NaiveLinks(
+        state.arrays["forest.link"], state.counts.node, near, graph.offset, 1.0, state.rng
+    )
+    first = chain.data.first
+    rest = naive.Naive(
+        chain.data.likelihood,
+        [range(first[i], first[i + 1]) for i in range(problem.n_nodes)],
+        state.actions,
+        state.labels,
+        1.0,
+        state.rng,
+    )
+
+    def plain() -> None:
+        rest.collapsed_actions()
+        links.list_in_links()
+        links.update_links(0.024)
+
+    fast = processor_seconds(chain.sweep, 200)
+    slow = processor_seconds(plain, 1)
+    return [f"{fast * 1e3:.2f}", f"{slow:.1f}", f"{slow / fast:,.0f}×"]
+
+
+def plane(n_nodes: int, *, seed: int = 0, n_actions: int = 8) -> Problem:
+    """One transition at each of N random points, one point a unit of area.
+
+    The expert's direction changes every 10 units, so that the number of controllers that the
+    data can tell apart grows with the area.
+    """
+    rng = np.random.default_rng(seed)
+    states = rng.uniform(0, np.sqrt(n_nodes), size=(n_nodes, 2))
+    cell = np.floor(states / 10).astype(int)
+    action = (3 * cell[:, 0] + 5 * cell[:, 1] + rng.integers(-1, 2, size=n_nodes)) % n_actions
+    turn = (np.arange(n_actions) - action[:, None] + n_actions // 2) % n_actions - n_actions // 2
+    return Problem(np.arange(n_nodes), -0.5 * (turn / 0.5) ** 2, states)
+
+
+def _grow(n_nodes: int) -> None:
+    """Measure one size, in a process of its own."""
+    prior = DistanceDependent(0.1, GaussianDecay(1.0, offset=10 / n_nodes))
+    chain = chain_of(plane(n_nodes), prior, 5)
+    repeats = 200 if n_nodes <= 1_000 else 20 if n_nodes <= 10_000 else 5
+    cost = processor_seconds(chain.sweep, repeats) / n_nodes
+    result = {
+        "n": n_nodes,
+        "cost": cost,
+        "memory": peak_memory(),
+        "clusters": chain.n_controllers,
+        "neighbours": len(chain.partition.similarity.indices) / n_nodes,  # type: ignore[attr-defined]
+    }
+    print(json.dumps(result))
+
+
+def growth(sizes: list[int]) -> list[dict[str, float]]:
+    """Cost a node at constant density, the offset scaled as 1/N."""
+    return [in_fresh_process("benchmarks.bench_ddcrp", "--grow", str(n)) for n in sizes]
+
+
+def growth_rows(found: list[dict[str, float]]) -> list[list[object]]:
+    """The same as rows of a table."""
+    base = found[0]["cost"]
+    return [
+        [
+            f"{one['n']:,}",
+            f"{one['cost'] * 1e6:.2f}",
+            f"{one['cost'] / base:.2f}×",
+            f"{one['memory']:.2f}",
+            f"{one['clusters']:,}",
+            f"{one['neighbours']:.0f}",
+        ]
+        for one in found
+    ]
+
+
+def draw_growth(found: list[dict[str, float]], directory: Path) -> None:
+    """The growth as a figure."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    n = np.array([one["n"] for one in found])
+    cost = np.array([one["cost"] for one in found]) * 1e6
+    figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
+    axes.loglog(n, cost, "o-", color="#0072B2", label="a sweep of onlooker")
+    axes.loglog(
+        n, cost[0] * n / n[0], "--", color="#D55E00", label="growing with N, as a textbook's"
+    )
+    axes.axhline(
+        4 * cost[0], color="0.6", linewidth=1, linestyle=":", label="4 × the cost at 1,000"
+    )
+    axes.set_ylim(cost.min() / 2, 100 * cost[0])
+    axes.set_xlabel("nodes N (one a unit of area)")
+    axes.set_ylabel("processor time a node, µs")
+    axes.legend(frameon=False, fontsize=8)
+    directory.mkdir(parents=True, exist_ok=True)
+    figure.savefig(directory / "ddcrp_growth.png", dpi=150)
+
+
+def very_many_transitions() -> list[object]:
+    """The finite case: 441 nodes and a million transitions, against `np.exp` of the matrix."""
+    world = GridWorld()
+    demos, _ = world.rollout(100_000, 11, random_state=0)
+    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+    prior = DistanceDependent(0.1, coordinates=world.coordinates)
+    chain = chain_of(problem, prior, 5)
+    loglik = np.maximum(problem.loglik, -700.0)
+    sweep = processor_seconds(chain.sweep, 12)
+    exp = processor_seconds(lambda: np.exp(loglik), 12)
+    sweep = min(sweep, processor_seconds(chain.sweep, 12))
+    return [
+        f"{problem.n_transitions:,}",
+        f"{sweep * 1e3:.1f}",
+        f"{exp * 1e3:.1f}",
+        f"{sweep / exp:.2f}",
+    ]
+
+
+def main(quick: bool = False, figure: Path | None = None) -> None:
+    """Print all tables."""
+    print_table(
+        "441 nodes and very many transitions (A = 8)",
+        ["transitions", "sweep, ms", "np.exp(loglik), ms", "sweep in calls of np.exp"],
+        [very_many_transitions()],
+    )
+    sizes = [1_000, 10_000, 100_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
+    found = growth(sizes)
+    print_table(
+        "Cost at constant density, all pairs, offset ∝ 1/N (A = 8)",
+        ["nodes", "µs a node", "against 1,000", "peak memory, GB", "clusters", "neighbours"],
+        growth_rows(found),
+    )
+    if figure is not None:
+        draw_growth(found, figure)
+    print_table(
+        "A sweep of Example 1 against its plain-Python twin (N = 1,000, A = 24, all pairs)",
+        ["kernel, ms", "twin, s", "ratio"],
+        [against_the_twin()],
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out N = 1,000,000")
+    parser.add_argument("--figure", type=Path, help="folder for the figure of the growth")
+    parser.add_argument("--grow", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.grow:
+        _grow(arguments.grow)
+    else:
+        main(arguments.quick, arguments.figure)
