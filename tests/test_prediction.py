@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import beta as beta_distribution
 
 import naive_prediction
-from onlooker import _prediction
+from onlooker import _mixtures, _prediction
 from onlooker.inference.chain import Chain
 from onlooker.partitions import (
     ChineseRestaurant,
@@ -111,6 +111,19 @@ def test_the_search_for_the_likeliest_cluster_ends_early_without_changing_it():
     np.testing.assert_allclose(posterior.policy(queries), expected, atol=1e-12)
 
 
+def test_summing_the_draws_first_changes_no_average(monkeypatch):
+    problem = plane_problem(n_nodes=60)
+    for prior, nu in ((SPATIAL["ddcrp"][0], NU), (SPATIAL["ddcrp"][0], 0.3)):
+        posterior = made_up(problem, prior, {"nu": nu})
+        quick = posterior.policy(QUERIES, extrapolate="average")
+        with monkeypatch.context() as patch:
+            patch.setattr(_mixtures, "_LARGEST_RATIO", -1.0)  # no query is quick
+            slow = posterior.policy(QUERIES, extrapolate="average")
+        np.testing.assert_allclose(quick, slow, atol=1e-14)
+        assert (quick != slow).any()  # else both went the same way
+        np.testing.assert_allclose(quick, _twin(posterior, QUERIES, "average"), atol=1e-12)
+
+
 @pytest.mark.parametrize("strategy", ["map", "local", "average"])
 def test_n_neighbors_overrules_the_prior(strategy):
     prior, hyper = SPATIAL["ddcrp"]
@@ -203,7 +216,7 @@ def test_the_policy_at_nodes_is_the_mean_of_the_collapsed_policies_of_the_chains
         for sweep in range(8):
             chain.sweep()
             if sweep >= 2:
-                xi = chain.state.counts.cluster[chain.state.labels] + 1.0
+                xi = chain.state.counts.cluster[chain.labels] + 1.0
                 total = total + xi / xi.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(posterior.policy(), total / 12, atol=1e-13)
 
@@ -213,14 +226,14 @@ def test_working_in_small_portions_changes_nothing(name, monkeypatch):
     prior, hyper = (SPATIAL | PLACELESS)[name]
     whole = made_up(PROBLEM, prior, hyper)
     expected = {s: whole.policy(QUERIES, extrapolate=s) for s in ("map", "average")}
-    interval = whole.policy(QUERIES, interval=0.8)
+    interval = whole.policy(QUERIES[:5], interval=0.8)
     monkeypatch.setattr(_prediction, "_ENTRIES", 64)
     portions = made_up(PROBLEM, prior, hyper)
     assert len(list(portions._predictor.blocks())) > 1
     for strategy, mean in expected.items():
         got = portions.policy(QUERIES, extrapolate=strategy)
         np.testing.assert_allclose(got, mean, atol=1e-14)
-    got = portions.policy(QUERIES, interval=0.8)
+    got = portions.policy(QUERIES[:5], interval=0.8)
     np.testing.assert_allclose(got.low, interval.low, atol=0.1)
 
 

@@ -84,6 +84,14 @@ def no_neighbours(n: int) -> Neighbours:
     return _neighbours(np.zeros(n + 1), np.zeros(0), np.zeros(0), np.zeros(n))
 
 
+def take(near: Neighbours, rows: Array) -> Neighbours:
+    """The neighbours of some of the states."""
+    counts = np.diff(near.indptr)[rows]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    entries = np.repeat(near.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Neighbours(indptr, near.indices[entries], near.g[entries], near.nearest[rows])
+
+
 def smooth(near: Neighbours, values: Array) -> Array:
     """``Σ_j g_j values_j / Σ_j g_j`` over each state's neighbours; the nearest if all g are 0."""
     from scipy.sparse import csr_array

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker import _prediction_kernels as kernels
-from onlooker._neighbours import Finder, no_neighbours, smooth
+from onlooker._mixtures import add_linear_mixtures
+from onlooker._neighbours import Finder, no_neighbours, smooth, take
 from onlooker._prediction_kernels import Neighbours, Weights
 from onlooker._validation import Array
 from onlooker._weights import Strategy, is_spatial, weights_of
@@ -201,8 +202,14 @@ class Predictor:
             chosen = np.empty((len(group.labels), len(out)), dtype=np.int32)
             kernels.likely_clusters(*draws, near, weights, chosen)
             kernels.add_policies(chosen, group.first, group.policy, out)
+        elif strategy == "average" and len(weights.beta):
+            kernels.add_potts_mixtures(*draws, group.policy, near, weights, out)
         elif strategy == "average":
-            kernels.add_mixtures(*draws, group.policy, near, weights, out)
+            rest = add_linear_mixtures(group.labels, group.first, group.policy, near, weights, out)
+            if len(rest):
+                some = np.zeros((len(rest), out.shape[1]))
+                kernels.add_mixtures(*draws, group.policy, take(near, rest), weights, some)
+                out[rest] += some
         else:  # the weights are the same in every draw, so each node may be averaged first
             nodes = np.zeros((self.problem.n_nodes, self.problem.n_actions))
             kernels.add_policies(group.labels, group.first, group.policy, nodes)
@@ -211,13 +218,14 @@ class Predictor:
     def likely(self, states: Array, rule: Rule) -> Array:
         """``(B, n)``: the most likely cluster in each draw; one above the last if it is new."""
         out = np.empty((len(self.labels), len(states)), dtype=np.int32)
-        for clusters in self.blocks():
-            for group, near, weights in self._placed(clusters, states, rule):
-                chosen = np.empty((len(group.labels), len(states)), dtype=np.int32)
-                kernels.likely_clusters(
-                    group.labels, group.size, group.first, near, weights, chosen
-                )
-                out[group.index] = chosen
+        for part in _parts(len(states), max(self.problem.n_nodes, len(self.labels))):
+            for clusters in self.blocks():
+                for group, near, weights in self._placed(clusters, states[part], rule):
+                    chosen = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
+                    kernels.likely_clusters(
+                        group.labels, group.size, group.first, near, weights, chosen
+                    )
+                    out[group.index, part] = chosen
         return out
 
     # -- spread ---------------------------------------------------------------------------------

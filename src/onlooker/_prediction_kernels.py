@@ -133,21 +133,51 @@ def add_policies(clusters: Array, first: Array, policy: Array, out: Array) -> No
 
 
 @njit(cache=True, nogil=True)
+def _deciding(size: Array, first: Array, near: Neighbours, weights: Weights, rest: Array) -> Array:
+    """How many of a query's first neighbours decide on their own if they agree, in any draw.
+
+    They do if their weight exceeds that of all the others by more than any cluster's size and a
+    new cluster could make up for; 0: never. `rest` is filled with the sums of ``g`` from each
+    neighbour on.
+    """
+    most = 0.0  # that a cluster without neighbours can score
+    for b in range(len(weights.base)):
+        most = max(most, weights.new[b])
+        for row in range(first[b], first[b + 1] - 1):
+            most = max(most, weights.base[b] * size[row] + weights.each[b])
+    least_factor, most_factor = weights.factor.min(), weights.factor.max()
+    least_plus, most_plus = weights.plus.min(), weights.plus.max()
+    enough = np.zeros(len(near.nearest), dtype=np.int64)
+    for q in range(len(enough)):
+        start, stop = near.indptr[q], near.indptr[q + 1]
+        total = 0.0
+        for p in range(stop - 1, start - 1, -1):
+            total += near.g[p]
+            rest[p] = total
+        own = 0.0
+        for p in range(start, stop):
+            own += least_factor * near.g[p] + least_plus
+            others = most_plus * (stop - p - 1)
+            if p + 1 < stop:
+                others += most_factor * rest[p + 1]
+            if own - others > most:
+                enough[q] = p + 1 - start
+                break
+    return enough
+
+
+@njit(cache=True, nogil=True)
 def likely_clusters(
     labels: Array, size: Array, first: Array, near: Neighbours, weights: Weights, out: Array
 ) -> None:
     """The most likely cluster of each query in each draw, into `out` ``(B, n)``.
 
     Neighbours come most similar first, and the search ends as soon as those that are left could
-    not change its outcome.
+    not change its outcome; mostly at once, since near nodes agree.
     """
     n_queries = len(near.nearest)
-    rest = np.zeros(len(near.g) + 1)  # similarity of a query's neighbours from here on
-    for q in range(n_queries):
-        total = 0.0
-        for p in range(near.indptr[q + 1] - 1, near.indptr[q] - 1, -1):
-            total += near.g[p]
-            rest[p] = total
+    rest = np.zeros(len(near.g) + 1)
+    enough = _deciding(size, first, near, weights, rest)
     score = np.zeros(labels.shape[1] + 1)
     for start in range(0, n_queries, BLOCK):
         for b in range(len(labels)):
@@ -162,9 +192,16 @@ def likely_clusters(
                 elif score[k] > second:
                     second = score[k]
             for q in range(start, min(n_queries, start + BLOCK)):
+                p, stop = near.indptr[q], near.indptr[q + 1]
+                if enough[q] > 0:
+                    k = labels[b, near.indices[p]]
+                    differ = 0
+                    for agreeing in range(p + 1, p + enough[q]):
+                        differ += labels[b, near.indices[agreeing]] != k
+                    if differ == 0:
+                        out[b, q] = k
+                        continue
                 best, value, other = top, highest, second
-                stop = near.indptr[q + 1]
-                p = near.indptr[q]
                 while p < stop:
                     k = labels[b, near.indices[p]]
                     score[k] += factor * near.g[p] + plus
@@ -240,6 +277,77 @@ def add_mixtures(
                     if weight > 0.0:
                         for j in range(out.shape[1]):
                             out[q, j] += weight * policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def add_potts_mixtures(
+    labels: Array,
+    size: Array,
+    first: Array,
+    policy: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> None:
+    """`add_mixtures` for weights ``exp(β · score)``.
+
+    What clusters without neighbours contribute is the same for all queries, so each query only
+    adds what its neighbours change.
+    """
+    n_actions = out.shape[1]
+    score = np.empty(labels.shape[1] + 1)
+    background = np.empty(n_actions)
+    mixed = np.empty(n_actions)
+    for start in range(0, len(out), BLOCK):
+        for b in range(len(labels)):
+            beta, base, each = weights.beta[b], weights.base[b], weights.each[b]
+            n_clusters = first[b + 1] - first[b] - 1
+            top = 0.0  # the score of an empty cluster
+            for k in range(n_clusters):
+                score[k] = base * size[first[b] + k] + each
+                top = max(top, score[k])
+            at_rest = (weights.n_slots - n_clusters) * np.exp(-beta * top)
+            background[:] = at_rest / n_actions
+            for k in range(n_clusters):
+                weight = np.exp(beta * (score[k] - top))
+                at_rest += weight
+                for j in range(n_actions):
+                    background[j] += weight * policy[first[b] + k, j]
+            for q in range(start, min(len(out), start + BLOCK)):
+                highest = top
+                for p in range(near.indptr[q], near.indptr[q + 1]):
+                    k = labels[b, near.indices[p]]
+                    score[k] += weights.factor[b] * near.g[p] + weights.plus[b]
+                    highest = max(highest, score[k])
+                shift = np.exp(beta * (top - highest))
+                total = at_rest * shift
+                for j in range(n_actions):
+                    mixed[j] = background[j] * shift
+                for p in range(near.indptr[q], near.indptr[q + 1]):
+                    k = labels[b, near.indices[p]]
+                    row = first[b] + k
+                    rested = base * size[row] + each
+                    if score[k] != rested:
+                        gain = np.exp(beta * (score[k] - highest))
+                        gain -= np.exp(beta * (rested - highest))
+                        score[k] = rested
+                        total += gain
+                        for j in range(n_actions):
+                            mixed[j] += gain * policy[row, j]
+                for j in range(n_actions):
+                    out[q, j] += mixed[j] / total
+
+
+@njit(cache=True, nogil=True)
+def add_weighted_policies(
+    labels: Array, first: Array, policy: Array, weight: Array, out: Array
+) -> None:
+    """Sum the policies of the nodes over the draws, draw b times ``weight[b]``."""
+    for b in range(len(labels)):
+        for i in range(labels.shape[1]):
+            row = first[b] + labels[b, i]
+            for j in range(out.shape[1]):
+                out[i, j] += weight[b] * policy[row, j]
 
 
 @njit(cache=True, nogil=True)
