@@ -176,7 +176,7 @@ def test_link_sampler_matches_the_enumerated_posterior(case):
 
 @pytest.mark.parametrize(
     "economy",
-    [Economy(0, 1, 1 << 62, 1.0), Economy(0, 3, 1, 0.3), Economy(100, 1, 2, 0.2)],
+    [Economy(0, 1, 1 << 62), Economy(0, 3, 1), Economy(100, 1, 1)],
     ids=["one-candidate", "candidates-and-short-walks", "short-walks"],
 )
 @pytest.mark.parametrize("method", ["gibbs", "metropolis"])

@@ -8,10 +8,19 @@ from hypothesis import strategies as st
 from agreement import canonical
 from onlooker import Problem
 from onlooker.inference.chain import Chain
-from onlooker.inference.forest import Forest, count_reach, cut, make_forest, settle
+from onlooker.inference.forest import (
+    CHILD,
+    NEXT,
+    Forest,
+    count_reach,
+    cut,
+    make_forest,
+    reach,
+    settle,
+)
 from onlooker.inference.indicators import Slots
 from onlooker.inference.link_sampler import LinkOptions, economy_for
-from onlooker.inference.state import Counts, Data, count
+from onlooker.inference.state import Counts, count
 from onlooker.partitions import DistanceDependent, GaussianDecay
 
 N_ACTIONS = 3
@@ -27,15 +36,16 @@ class Graph:
         self.actions = rng.integers(N_ACTIONS, size=self.first[-1])
         self.forest, self.labels, self.slots = make_forest(np.array(links))
         self.counts = count(self.actions, self.labels, self.first, N_ACTIONS, n)
-        self.data = Data(self.first, np.empty((len(self.actions), N_ACTIONS)))
+        self.rng = rng
         self.walk = np.empty(n, dtype=np.int32)
         self.part = np.empty(N_ACTIONS, dtype=np.int32)
 
     def relink(self, i, j):
         home = self.labels[i]
-        n = count_reach(i, self.forest, self.walk, self.counts.size[home], len(self.labels))
+        size = self.counts.size[home]
+        n = count_reach(i, self.forest, self.walk, size, len(self.labels), self.rng)
         state = (self.labels, self.forest, self.slots, self.counts)
-        cut(i, n, self.walk, *state, self.data, self.part)
+        cut(i, n, self.walk, *state, self.part)
         self.check_parted(i)
         settle(i, j, home, self.walk, *state, self.part)
 
@@ -77,10 +87,10 @@ def check(forest, labels, slots, counts, actions, first):
         assert np.array_equal(forest.at[members], np.arange(len(members)))
         assert counts.size[k] <= forest.room[k]
     for j in range(n):
-        listed, i = [], forest.child[j]
+        listed, i = [], forest.kin[j, CHILD]
         while i >= 0:
             listed.append(int(i))
-            i = forest.next[i]
+            i = forest.kin[i, NEXT]
         assert sorted(listed) == [i for i in range(n) if forest.link[i] == j and i != j]
 
 
@@ -98,7 +108,7 @@ def test_after_any_sequence_of_link_updates_all_is_as_if_counted_anew(data):
 
 def test_removing_a_cycle_link_does_not_split_its_cluster():
     graph = Graph([1, 2, 0, 0])
-    assert count_reach(1, graph.forest, graph.walk, 4, 4) == 4
+    assert reach(1, graph.forest, graph.walk, 4) == 4
     graph.relink(1, 1)
     assert canonical(graph.labels) == (0, 0, 0, 0)
 
@@ -111,8 +121,28 @@ def test_removing_a_tree_link_splits_off_what_hangs_on_it():
 
 def test_a_walk_gives_up_beyond_its_limit():
     graph = Graph([1, 2, 3, 4, 4])
-    assert count_reach(3, graph.forest, graph.walk, 5, 2) == 3
-    assert count_reach(3, graph.forest, graph.walk, 5, 5) == 4
+    assert reach(3, graph.forest, graph.walk, 2) == 3
+    assert reach(3, graph.forest, graph.walk, 5) == 4
+
+
+def test_the_chance_to_go_on_walking_halves_with_every_doubling():
+    graph = Graph([1, 2, 3, 4, 5, 5])  # five nodes reach node 4: limits 1, 2, 4, 8
+    found = [count_reach(4, graph.forest, graph.walk, 6, 1, graph.rng) for _ in range(4000)]
+    assert set(found) == {0, 5}
+    assert abs(np.mean(np.array(found) == 5) - 1 / 8) < 5 * np.sqrt(1 / 8 * 7 / 8 / 4000)
+
+
+def test_giving_up_does_not_depend_on_the_link_of_the_node_itself():
+    """A root, whose walk is spared, gives up as often as the same node with a link elsewhere."""
+    shares = []
+    for link in (4, 5):
+        graph = Graph([1, 2, 3, 4, link, 5])
+        found = [
+            count_reach(4, graph.forest, graph.walk, 5 + (link == 5), 1, graph.rng)
+            for _ in range(4000)
+        ]
+        shares.append(np.mean(np.array(found) == 5))
+    assert abs(shares[0] - shares[1]) < 5 * np.sqrt(2 / 8 * 7 / 8 / 4000)
 
 
 @pytest.mark.parametrize("few", [1000, 0])

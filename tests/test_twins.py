@@ -121,14 +121,13 @@ def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
 def link_chain(seed, start, **parameters):
     problem = make_problem(seed)
     prior = DistanceDependent(0.3, start=start, **parameters)
-    chain = Chain(
+    return Chain(
         problem,
         prior.sampler(problem),
         alpha=ALPHA,
         collapsed=True,
         rng=np.random.default_rng(seed + 1000),
     )
-    return chain
 
 
 def link_twin(chain):
@@ -153,7 +152,7 @@ def test_link_sweeps_equal_their_twin(seed, start, offset, few):
     chain = link_chain(seed, start, decay=GaussianDecay(0.8, offset))
     twin = link_twin(chain)
     sampler = chain.partition
-    economy = Economy(few=few, tries=3, longest=1 << 62, chance=1.0)
+    economy = Economy(few=few, tries=3, longest=1 << 62)
     chain.partition = LinkSampler(
         sampler.layout, sampler.similarity, 0.3, LinkOptions(economy=economy)
     )

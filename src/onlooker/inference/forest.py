@@ -14,7 +14,9 @@ from numba import njit
 
 from onlooker._validation import Array
 from onlooker.inference.indicators import Slots, close_slot, open_slot
-from onlooker.inference.state import Counts, Data
+from onlooker.inference.state import Counts
+
+CHILD, NEXT, PREVIOUS = 0, 1, 2
 
 
 class Forest(NamedTuple):
@@ -22,12 +24,10 @@ class Forest(NamedTuple):
 
     link: Array
     """``c_i``."""
-    child: Array
-    """First in-link of each node, -1 for none; self-links are not listed."""
-    next: Array
-    """The next node with the same target, -1 at the end."""
-    prev: Array
-    """The one before, -1 at the front."""
+    kin: Array
+    """``(N, 3)``: a node's first in-link (CHILD; self-links are not listed), and the nodes NEXT
+    and PREVIOUS to it that have the same target; -1 for none. Together in memory, since a walk
+    reads them together."""
     pool: Array
     """Member lists: slot k's nodes are ``pool[start[k] : start[k] + size[k]]``."""
     start: Array
@@ -59,12 +59,9 @@ def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
     pool[:n] = members
     at = np.empty(n, dtype=np.int32)
     at[members] = np.arange(n) - start[labels[members]]
-    empty = np.full(n, -1, dtype=np.int32)
     forest = Forest(
         link=links.astype(np.int32),
-        child=empty.copy(),
-        next=empty.copy(),
-        prev=empty.copy(),
+        kin=np.full((n, 3), -1, dtype=np.int32),
         pool=pool,
         start=start.astype(np.int64),
         room=sizes.astype(np.int64),
@@ -88,12 +85,12 @@ def _enlist(i: int, forest: Forest) -> None:
     j = forest.link[i]
     if j == i:
         return
-    head = forest.child[j]
-    forest.next[i] = head
-    forest.prev[i] = -1
+    head = forest.kin[j, CHILD]
+    forest.kin[i, NEXT] = head
+    forest.kin[i, PREVIOUS] = -1
     if head >= 0:
-        forest.prev[head] = i
-    forest.child[j] = i
+        forest.kin[head, PREVIOUS] = i
+    forest.kin[j, CHILD] = i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -102,13 +99,13 @@ def _delist(i: int, forest: Forest) -> None:
     j = forest.link[i]
     if j == i:
         return
-    before, after = forest.prev[i], forest.next[i]
+    before, after = forest.kin[i, PREVIOUS], forest.kin[i, NEXT]
     if before >= 0:
-        forest.next[before] = after
+        forest.kin[before, NEXT] = after
     else:
-        forest.child[j] = after
+        forest.kin[j, CHILD] = after
     if after >= 0:
-        forest.prev[after] = before
+        forest.kin[after, PREVIOUS] = before
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -197,7 +194,7 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
     n = 1
     done = 0
     while done < n:
-        j = forest.child[walk[done]]
+        j = forest.kin[walk[done], CHILD]
         done += 1
         while j >= 0:
             if j != i:  # i's own link may close the cycle
@@ -205,16 +202,28 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
                     return most + 1
                 walk[n] = j
                 n += 1
-            j = forest.next[j]
+            j = forest.kin[j, NEXT]
     return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_reach(i: int, forest: Forest, walk: Array, size: int, most: int) -> int:
-    """As `reach`, with no walk where i links to itself: then its whole component leads to it."""
-    if forest.link[i] == i:
-        return size
-    return reach(i, forest, walk, min(most, size))
+def count_reach(
+    i: int, forest: Forest, walk: Array, size: int, most: int, rng: np.random.Generator
+) -> int:
+    """Collect the nodes that reach i; 0 if that would take too long and i is to be left alone.
+
+    Beyond `most` nodes the walk goes on with a chance of one half, then again at every doubling:
+    a node is given up with a probability that depends on how many nodes reach it, never on its own
+    link, so that the steps that are taken stay exact. Where i links to itself, its whole component
+    of `size` nodes reaches it, and `walk` is not needed.
+    """
+    while True:
+        n = size if forest.link[i] == i else reach(i, forest, walk, min(most, size))
+        if n <= most:
+            return n
+        if rng.random() < 0.5:
+            return 0
+        most *= 2
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -226,7 +235,6 @@ def cut(
     forest: Forest,
     slots: Slots,
     counts: Counts,
-    data: Data,
     part: Array,
 ) -> int:
     """Take node i's link away (it then links to itself); returns the slot that i is in now.
@@ -244,14 +252,14 @@ def cut(
         return home
     own = slots.order[slots.n[0]]
     part[:] = 0
-    n_own = 0
     for m in range(n_reach):
         node = walk[m]
         labels[node] = own
-        n_own += data.first[node + 1] - data.first[node]
         for j in range(n_actions):
             part[j] += counts.node[node, j]
+    n_own = 0
     for j in range(n_actions):
+        n_own += part[j]
         counts.cluster[home, j] -= part[j]
     counts.total[home] -= n_own
     counts.size[home] -= n_reach

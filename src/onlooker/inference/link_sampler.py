@@ -34,7 +34,7 @@ from onlooker.partitions.geometry import Geometry, Similarity
 
 def economy_for(n_nodes: int) -> Economy:
     """What pays at this size: in a large problem, long walks miss the processor's caches."""
-    return Economy(few=64, tries=8, longest=256 if n_nodes <= 10_000 else 64, chance=0.1)
+    return Economy(few=64, tries=8, longest=256 if n_nodes <= 10_000 else 32)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,6 @@ class LinkSampler:
             self.forest(state),
             slots_of(state),
             state.counts,
-            data,
             scheme.tables,
             self.graph,
             state.hyper["nu"],
@@ -182,7 +181,6 @@ class MetropolisLinkSampler(LinkSampler):
             forest,
             slots_of(state),
             state.counts,
-            data,
             scheme.tables,
             candidates,
             self._log_weight(candidates, nu) - log_proposal(candidates),

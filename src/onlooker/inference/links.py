@@ -15,7 +15,7 @@ from numba import njit
 from onlooker._validation import Array
 from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
 from onlooker.inference.indicators import Slots
-from onlooker.inference.state import Counts, Data, Tables
+from onlooker.inference.state import Counts, Tables
 
 
 class Graph(NamedTuple):
@@ -36,8 +36,7 @@ class Economy(NamedTuple):
     draw, which leaves the same distribution invariant."""
     tries: int
     longest: int
-    """A node that more nodes than this lead to keeps its link, but with `chance`."""
-    chance: float
+    """A node that more nodes than this lead to may keep its link; see `count_reach`."""
 
 
 class Desk(NamedTuple):
@@ -247,7 +246,6 @@ def update_links(
     forest: Forest,
     slots: Slots,
     counts: Counts,
-    data: Data,
     tables: Tables,
     graph: Graph,
     nu: float,
@@ -264,12 +262,10 @@ def update_links(
     tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
-        n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest)
-        if n_reach > economy.longest:
-            if rng.random() >= economy.chance:
-                continue
-            n_reach = count_reach(i, forest, desk.walk, counts.size[home], n_nodes)
-        own = cut(i, n_reach, desk.walk, labels, forest, slots, counts, data, desk.part)
+        n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
+        if n_reach == 0:
+            continue
+        own = cut(i, n_reach, desk.walk, labels, forest, slots, counts, desk.part)
 
         desk.slot[0], desk.node[0], desk.mass[0] = own, i, nu
         every = slots.n[0] <= economy.few

@@ -13,7 +13,7 @@ from onlooker._validation import Array
 from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
 from onlooker.inference.indicators import Slots
 from onlooker.inference.links import Economy
-from onlooker.inference.state import Counts, Data, Tables
+from onlooker.inference.state import Counts, Tables
 
 SELF, NEAR = 0.1, 0.6
 """Shares of candidates that are the node itself, or near it; the others are any node."""
@@ -86,7 +86,6 @@ def metropolis_links(
     forest: Forest,
     slots: Slots,
     counts: Counts,
-    data: Data,
     tables: Tables,
     candidates: Array,
     log_weight: Array,
@@ -105,12 +104,10 @@ def metropolis_links(
     tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         current, home = forest.link[i], labels[i]
-        n_reach = count_reach(i, forest, walk, counts.size[home], economy.longest)
-        if n_reach > economy.longest:
-            if rng.random() >= economy.chance:
-                continue
-            n_reach = count_reach(i, forest, walk, counts.size[home], n_nodes)
-        own = cut(i, n_reach, walk, labels, forest, slots, counts, data, part)
+        n_reach = count_reach(i, forest, walk, counts.size[home], economy.longest, rng)
+        if n_reach == 0:
+            continue
+        own = cut(i, n_reach, walk, labels, forest, slots, counts, part)
         n_own = counts.total[own]
         log_dm_own = -tables.total[n_own]
         for j in range(n_actions):

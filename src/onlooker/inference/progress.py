@@ -133,6 +133,7 @@ class Log:
         self._total = total
         self._file = file
         self._wait = first
+        self._over = False
 
     def __enter__(self) -> Log:
         self._began = self._prepared = time.monotonic()
@@ -158,10 +159,10 @@ class Log:
     def update(self, done: int, note: str) -> None:
         """Print if it is time to, or if all is done."""
         elapsed = time.monotonic() - self._began
-        if elapsed >= self._wait:
-            self._wait = 2 * max(elapsed, self._wait)
-        elif done < self._total:
+        if self._over or (done < self._total and elapsed < self._wait):
             return
+        self._over = done >= self._total
+        self._wait = 2 * elapsed
         self._print(_line(done, self._total, elapsed, note))
 
 
