@@ -2,6 +2,7 @@
 
 import copy
 import doctest
+import importlib
 import pickle
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils import _safe_indexing
 
-import onlooker.demonstrations
 from onlooker import Demonstrations
 from onlooker.demonstrations import as_states, distinct_states
 from trajectories import any_trajectories, quick
@@ -23,9 +23,21 @@ def ragged():
     return Demonstrations([[0, 1, 1, 2], [2, 0], [5, 5, 5]])
 
 
-def test_the_examples_in_the_docstrings_hold():
-    assert doctest.testmod(onlooker.demonstrations).failed == 0
-    assert doctest.testmod(onlooker.demonstrations).attempted > 0
+@pytest.mark.parametrize(
+    "module",
+    [
+        "demonstrations",
+        "dynamics.displacement",
+        "dynamics.tabular",
+        "hyper",
+        "inference.problem",
+        "partitions.base",
+    ],
+)
+def test_the_examples_in_the_docstrings_hold(module):
+    found = doctest.testmod(importlib.import_module(f"onlooker.{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Priors of hyper-parameters: a number fixes one, a prior infers it."""
+"""Priors of hyper-parameters: a number fixes one, a prior infers it.
+
+>>> Gamma(shape=2.0, rate=4.0).mean
+0.5
+"""
 
 from __future__ import annotations
 

@@ -28,6 +28,12 @@ class DisplacementDynamics:
         ``(A, d)``: the mean displacement of each action.
     sigma
         Standard deviation of the noise in every dimension.
+
+    Examples
+    --------
+    >>> dynamics = DisplacementDynamics.compass(4, step=1.0, sigma=0.2)
+    >>> dynamics.log_likelihood([[0.0, 0.0]], [[0.0, 0.9]]).argmax()  # a step along y
+    np.int64(1)
     """
 
     def __init__(self, steps: Any, sigma: float) -> None:

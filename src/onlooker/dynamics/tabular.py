@@ -23,6 +23,14 @@ class TabularDynamics:
     transitions
         ``T[s, a, s']`` as a dense ``(S, A, S)`` array, or a sequence of ``A`` sparse ``(S, S)``
         matrices, one an action. Every row must sum to 1; rounding below 1e-6 is taken out.
+
+    Examples
+    --------
+    >>> stay, swap = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
+    >>> dynamics = TabularDynamics(np.stack([stay, swap], axis=1))
+    >>> np.exp(dynamics.log_likelihood([0, 1], [0, 0]))
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     def __init__(self, transitions: Any) -> None:

@@ -34,6 +34,13 @@ class Problem:
     states
         ``(N,)`` integers or ``(N, d)`` floats: the state of every node. Each distinct state is
         one node. Without it, nodes are the integers up to the largest in `node_of`.
+
+    Examples
+    --------
+    >>> from onlooker.dynamics import DisplacementDynamics
+    >>> compass = DisplacementDynamics.compass(8)
+    >>> Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.1, 1.0]]], compass)
+    Problem(3 nodes, 3 transitions, 8 actions)
     """
 
     def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:

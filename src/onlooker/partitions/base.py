@@ -18,6 +18,12 @@ class PartitionPrior:
 
     ``get_params`` and ``set_params`` follow scikit-learn, so that a grid search can reach
     ``partition__beta`` and ``partition__decay__scale``.
+
+    Examples
+    --------
+    >>> from onlooker.partitions import Potts
+    >>> Potts(3).set_params(beta=2.0, decay__scale=0.5).decay
+    GaussianDecay(scale=0.5, offset=0.0)
     """
 
     collapsed_only: ClassVar[bool] = False
