@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
+import exact
 from onlooker import Demonstrations, Posterior
 from onlooker.consensus import consensus
 from onlooker.partitions import (
@@ -14,6 +15,7 @@ from onlooker.partitions import (
     Mixing,
     Potts,
     Static,
+    Uniform,
 )
 from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
@@ -208,3 +210,34 @@ def test_every_prior_answers_every_question(name):
     np.testing.assert_allclose(posterior.policy(QUERIES).sum(axis=1), 1.0)
     assert posterior.assign(QUERIES).shape == (8,)
     assert np.isfinite(posterior.next_state_log_density(QUERIES, QUERIES + 0.5)).all()
+
+
+# -- against the enumerated posterior -------------------------------------------------------------
+
+NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem(seed=3, n_nodes=4)
+SMALL = type(PLANE)(NODE_OF, LOGLIK, COORDINATES)
+ELSEWHERE = COORDINATES.max(axis=0) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("prior", "enumerate_posterior"),
+    [
+        (Uniform(3), lambda n: exact.uniform(NODE_OF, LOGLIK, n, 0.7, 3)),
+        (Mixing(3), lambda n: exact.mixing(NODE_OF, LOGLIK, n, 0.7, 3, 1.0)),
+        (Mixing(3, collapsed=False), lambda n: exact.mixing(NODE_OF, LOGLIK, n, 0.7, 3, 1.0)),
+        (ChineseRestaurant(1.5), lambda n: exact.crp(NODE_OF, LOGLIK, n, 0.7, 1.5)),
+        (Static(), lambda n: exact.static(NODE_OF, LOGLIK, n, 0.7)),
+    ],
+    ids=["uniform", "mixing", "mixing, q drawn", "crp", "static"],
+)
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_policies_are_exact_at_nodes_and_at_a_state_that_is_none(
+    prior, enumerate_posterior, collapsed
+):
+    """These priors do not mind a node without transitions, so averaging is the exact answer."""
+    posterior = quick(
+        SMALL, prior, concentration=0.7, collapsed=collapsed, draws=4000, tune=50, chains=2
+    )
+    np.testing.assert_allclose(posterior.policy(), enumerate_posterior(N).policy, atol=0.015)
+    new = posterior.policy([ELSEWHERE], extrapolate="average")[0]
+    np.testing.assert_allclose(new, enumerate_posterior(N + 1).policy[-1], atol=0.015)

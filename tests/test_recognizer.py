@@ -133,6 +133,17 @@ def test_a_rollout_imitates(fitted):
     assert isinstance(make(Mixing(2)).fit(walks), PolicyRecognizer)
 
 
+def test_states_can_join_the_inference_as_nodes():
+    with_them = make(Potts(3), nodes=STATES).fit(DEMOS)
+    posterior = with_them.posterior_
+    assert posterior.problem.n_nodes == len(DEMOS.states) + 3
+    assert posterior.labels.shape[2] == len(DEMOS.states) + 3
+    np.testing.assert_array_equal(with_them.predict_proba(STATES), posterior.policy()[-3:])
+    assert not np.allclose(
+        with_them.predict_proba(STATES), make(Potts(3)).fit(DEMOS).predict_proba(STATES)
+    )
+
+
 def test_a_store_goes_along(tmp_path):
     fitted = make(Mixing(2), store=tmp_path).fit(DEMOS)
     again = make(Mixing(2), store=tmp_path, resume=True).fit(DEMOS)

@@ -291,11 +291,11 @@ class Store:
         for name in ("problem", "prior", "options", "seed"):
             if found[name] != header[name]:
                 raise StoreMismatchError(
-                    f"{self.path} holds another run: its {name} is {found[name]}, "
-                    f"this one's {header[name]}; choose another store"
+                    f"{self.path} holds another run ({name}: {found[name]} there, "
+                    f"{header[name]} here); choose another store"
                 )
         raise StoreMismatchError(
-            f"{self.path} holds another run: its data differ; choose another store"
+            f"{self.path} holds another run (its data differ); choose another store"
         )
 
 
