@@ -9,7 +9,7 @@ import scipy.stats
 
 import exact
 from onlooker import Problem
-from onlooker.hyper import Exponential
+from onlooker.hyper import Exponential, LogUniform
 from onlooker.inference.chain import Chain
 from onlooker.inference.links import Economy
 from onlooker.inference.metropolis import draw_candidates, log_proposal
@@ -197,3 +197,10 @@ def test_candidates_come_with_the_probability_that_is_claimed():
             claimed = np.exp(log_proposal(table))[i]
             assert claimed.sum() == pytest.approx(1.0)
             assert np.abs(share - claimed).max() < 5 * np.sqrt(0.25 / 60_000)
+
+
+def test_a_prior_that_excludes_the_usual_start_of_nu_is_sampled_all_the_same():
+    prior = DistanceDependent(LogUniform(0.01, 0.3), GaussianDecay(0.8, 0.1))
+    draws = run(prior, collapsed=True, blocked=False, sweeps=200)
+    assert draws.hyper["nu"].min() >= 0.01
+    assert draws.hyper["nu"].max() <= 0.3

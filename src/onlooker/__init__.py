@@ -25,6 +25,19 @@ _HOME = {
     "sample": "onlooker.inference.run",
 }
 
+_ROOMS = {
+    "baselines",
+    "consensus",
+    "diagnostics",
+    "dynamics",
+    "hyper",
+    "metrics",
+    "partitions",
+    "planning",
+    "plot",
+    "worlds",
+}
+
 __all__ = [
     "Demonstrations",
     "PolicyRecognizer",
@@ -38,8 +51,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"onlooker.{name}")
     raise AttributeError(f"module 'onlooker' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_ROOMS})

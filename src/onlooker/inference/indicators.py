@@ -183,18 +183,26 @@ def _add_log_blocked_fit(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _draw_action(
-    likelihood: Array, k: int, counts: Counts, scheme: Scheme, weights: Array, uniform: float
+    likelihood: Array, k: int, counts: Counts, scheme: Scheme, running: Array, uniform: float
 ) -> int:
     """Draw the action of a blocked step, the cluster `k` being chosen (-1: a new one)."""
     n_actions = len(likelihood)
+    total = 0.0
     for j in range(n_actions):
         if k < 0:
-            weights[j] = np.log(likelihood[j])
+            total += likelihood[j]
         elif scheme.ordinary:
-            weights[j] = np.log(likelihood[j] * scheme.controllers[k, j])
+            total += likelihood[j] * scheme.controllers[k, j]
         else:
-            weights[j] = np.log(likelihood[j] * (counts.cluster[k, j] + scheme.alpha))
-    return draw_log(weights, n_actions, uniform)
+            total += likelihood[j] * (counts.cluster[k, j] + scheme.alpha)
+        running[j] = total
+    target = uniform * total
+    if target >= total:
+        target = np.nextafter(total, 0.0)
+    j = 0
+    while j < n_actions - 1 and running[j] <= target:
+        j += 1
+    return j
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -231,7 +239,7 @@ def update_indicators(
     capacity = len(slots.order)
     log_weights = np.empty(capacity + 1)
     field = np.empty(capacity)
-    action_weights = np.empty(n_actions)
+    running = np.empty(n_actions)
     played = np.empty(n_actions, dtype=np.int64)
     for i in range(start, n_nodes):
         if prior.new > 0 and slots.n[0] == capacity:
@@ -265,9 +273,7 @@ def update_indicators(
         k = open_slot(slots) if fresh else slots.order[drawn]
         if blocked:
             source = -1 if fresh else k
-            j = _draw_action(
-                data.likelihood[t], source, counts, scheme, action_weights, rng.random()
-            )
+            j = _draw_action(data.likelihood[t], source, counts, scheme, running, rng.random())
             counts.node[i, actions[t]] -= 1
             counts.node[i, j] += 1
             actions[t] = j

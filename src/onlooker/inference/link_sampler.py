@@ -69,11 +69,16 @@ class LinkSampler:
         self.options = options
 
     def start(self, rng: np.random.Generator) -> Start:
-        """Nodes link to their nearest neighbours, or to themselves; ν starts at 1."""
+        """Nodes link to their nearest neighbours, or to themselves."""
         forest, labels, slots = make_forest(self._start_links())
         arrays = {f"forest.{name}": value for name, value in forest._asdict().items()}
-        hyper = {"nu": 1.0 if isinstance(self.nu, Prior) else float(self.nu)}
-        return labels, arrays | slot_arrays(slots), hyper
+        return labels, arrays | slot_arrays(slots), {"nu": self._start_nu()}
+
+    def _start_nu(self) -> float:
+        """1 as in the paper, where the prior allows it."""
+        if not isinstance(self.nu, Prior):
+            return float(self.nu)
+        return 1.0 if np.isfinite(self.nu.logpdf(1.0)) else self.nu.mean
 
     @property
     def _economy(self) -> Economy:
