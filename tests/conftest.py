@@ -12,7 +12,8 @@ def pytest_configure(config):
         return
     kernels = Path(onlooker.__file__).parent / "inference"
     cached = list(kernels.rglob("*.nbi"))
-    edited = max(path.stat().st_mtime for path in kernels.glob("*.py"))
+    sources = [path for path in kernels.glob("*.py") if "@njit" in path.read_text()]
+    edited = max(path.stat().st_mtime for path in sources)
     if cached and edited > min(path.stat().st_mtime for path in cached):
         for path in [*cached, *kernels.rglob("*.nbc")]:
             path.unlink(missing_ok=True)

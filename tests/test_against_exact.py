@@ -9,7 +9,7 @@ import scipy.stats
 
 import exact
 from onlooker import Problem
-from onlooker.hyper import Exponential, LogUniform
+from onlooker.hyper import Exponential, Gamma, LogUniform
 from onlooker.inference.chain import Chain
 from onlooker.inference.links import Economy
 from onlooker.inference.metropolis import draw_candidates, log_proposal
@@ -62,8 +62,8 @@ def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, econom
     )
 
 
-def _exact(model, **parameters):
-    return getattr(exact, model)(NODE_OF, LOGLIK, N, ALPHA, **parameters)
+def _exact(model, alpha=ALPHA, **parameters):
+    return getattr(exact, model)(NODE_OF, LOGLIK, N, alpha, **parameters)
 
 
 def _decay(scale, offset):
@@ -204,3 +204,42 @@ def test_a_prior_that_excludes_the_usual_start_of_nu_is_sampled_all_the_same():
     draws = run(prior, collapsed=True, blocked=False, sweeps=200)
     assert draws.hyper["nu"].min() >= 0.01
     assert draws.hyper["nu"].max() <= 0.3
+
+
+GAMMA = scipy.stats.gamma(2, scale=0.5)
+
+INFERRED = {
+    "mixing, gamma": (
+        Mixing(3, Gamma(2.0, 2.0)),
+        lambda **more: _exact(
+            "mixing", n_clusters=3, gamma=scipy.stats.gamma(2, scale=0.5), **more
+        ),
+    ),
+    "mixing-q, gamma": (
+        Mixing(3, Gamma(2.0, 2.0), collapsed=False),
+        lambda **more: _exact(
+            "mixing", n_clusters=3, gamma=scipy.stats.gamma(2, scale=0.5), **more
+        ),
+    ),
+    "crp, gamma": (
+        ChineseRestaurant(Gamma(2.0, 2.0)),
+        lambda **more: _exact("crp", gamma=GAMMA, **more),
+    ),
+    "ddcrp, nu": (
+        DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1)),
+        lambda **more: _exact(
+            "ddcrp", nu=scipy.stats.expon(scale=0.5), weights=_decay(0.8, 0.1), **more
+        ),
+    ),
+    "static": (Static(), lambda **more: _exact("static", **more)),
+}
+
+
+@pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
+@pytest.mark.parametrize("model", INFERRED)
+def test_inferred_concentrations_match_the_enumerated_posterior(model, collapsed):
+    prior, oracle = INFERRED[model]
+    if prior.collapsed_only and not collapsed:
+        return
+    draws = run(prior, collapsed=collapsed, blocked=False, alpha=Exponential(0.8))
+    assert exact.compare(draws, oracle(alpha=scipy.stats.expon(scale=0.8))) == []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onlooker._validation import Array
+from onlooker.hyper import Prior
 from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
 from onlooker.inference.controllers import draw_controllers
+from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
 from onlooker.inference.indicators import Scheme
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
@@ -27,7 +27,7 @@ class Chain:
     partition
         The sampler of the partition.
     alpha
-        Concentration of the controllers' Dirichlet prior.
+        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
     collapsed
         Integrate the controllers out rather than draw them.
     blocked
@@ -45,22 +45,21 @@ class Chain:
         problem: Problem,
         partition: PartitionSampler,
         *,
-        alpha: float,
+        alpha: float | Prior,
         collapsed: bool,
         blocked: bool = False,
         rng: np.random.Generator | None = None,
         state: State | None = None,
-        tables: Tables | None = None,
     ) -> None:
         self.problem = problem
         self.partition = partition
-        self.alpha = alpha
+        self.concentration = alpha
         self.collapsed = collapsed
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
-        self.tables = tables or make_tables(alpha, problem.n_actions, problem.n_transitions)
         self.state = self._start(rng) if state is None else state
+        self.tables = self._make_tables()
 
     def _start(self, rng: np.random.Generator | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
@@ -70,12 +69,31 @@ class Chain:
         counts = count(
             actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
         )
+        hyper = {"alpha": start_of(self.concentration), **hyper}
         state = State(rng, actions, labels, counts, hyper, arrays)
         if not self.collapsed:
             controllers = np.empty(counts.cluster.shape)
-            draw_controllers(controllers, counts.cluster, self.alpha, rng)
+            draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)
             state.arrays["controllers"] = controllers
         return state
+
+    @property
+    def alpha(self) -> float:
+        """Concentration of the controllers at this state."""
+        return self.state.hyper["alpha"]
+
+    def _make_tables(self) -> Tables:
+        return make_tables(self.alpha, self.problem.n_actions, self.problem.n_transitions)
+
+    def _draw_alpha(self, prior: Prior) -> None:
+        """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``: the controllers, if drawn, are drawn next."""
+        counts, rng = self.state.counts, self.state.rng
+
+        def log_density(alpha: float) -> float:
+            return log_dm(alpha, counts.cluster, counts.total) + prior.logpdf(alpha)
+
+        self.state.hyper["alpha"] = slice_sample_log(log_density, self.alpha, rng)
+        self.tables = self._make_tables()
 
     def _scheme(self) -> Scheme:
         controllers = log_controllers = _NO_CONTROLLERS
@@ -93,7 +111,7 @@ class Chain:
         )
 
     def sweep(self) -> None:
-        """Draw actions, partition and controllers once."""
+        """Draw actions, controllers, partition and hyper-parameters once."""
         state = self.state
         if self.collapsed:
             collapsed_actions(
@@ -115,6 +133,9 @@ class Chain:
                 self.blocked,
                 state.rng,
             )
+        if isinstance(self.concentration, Prior):
+            self._draw_alpha(self.concentration)
+        if not self.collapsed:
             self._draw_controllers()
         self.partition.update(state, self.data, self._scheme())
 
@@ -174,8 +195,3 @@ class Chain:
             - self.tables.total[state.counts.total[used]].sum()
         )
         return float(chosen.sum() + log_dm + self.partition.log_prior(state))
-
-
-def describe(chain: Chain) -> dict[str, Any]:
-    """The scalars that a progress line shows."""
-    return {"controllers": chain.n_controllers, **chain.state.hyper}

@@ -128,4 +128,4 @@ def join(parts: list[Draws], axis: str = "draw") -> Draws:
 
 def _hyper(chain: Chain) -> dict[str, float]:
     """The hyper-parameters of a chain, the controllers' concentration included."""
-    return {"alpha": chain.alpha, **chain.state.hyper}
+    return chain.state.hyper

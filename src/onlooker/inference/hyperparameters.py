@@ -50,6 +50,11 @@ def slice_sample_log(
             high = candidate
 
 
+def start_of(value: float | Prior) -> float:
+    """Where a chain starts: at the number, or at the prior's mean."""
+    return value.mean if isinstance(value, Prior) else float(value)
+
+
 def metropolis_from_prior(
     log_likelihood: Callable[[float], float],
     value: float,
@@ -62,6 +67,22 @@ def metropolis_from_prior(
         return value
     gain = log_likelihood(candidate) - log_likelihood(value)
     return candidate if math.log1p(-rng.random()) < gain else value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_dm(alpha: float, counts: Array, totals: Array) -> float:
+    """``Σ_k ln DM(ξ_k)`` of all clusters; an empty one contributes nothing."""
+    n_actions = counts.shape[1]
+    at_zero, total_at_zero = math.lgamma(alpha), math.lgamma(n_actions * alpha)
+    value = 0.0
+    for k in range(len(totals)):
+        if totals[k] == 0:
+            continue
+        value += total_at_zero - math.lgamma(n_actions * alpha + totals[k])
+        for j in range(n_actions):
+            if counts[k, j] > 0:
+                value += math.lgamma(alpha + counts[k, j]) - at_zero
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
 
 from onlooker._validation import Array
+from onlooker.hyper import Prior
+from onlooker.inference.hyperparameters import slice_sample_log, start_of
 from onlooker.inference.indicators import (
     COUNTS,
     POTTS,
@@ -60,7 +63,7 @@ class FiniteIndicators:
         layout: Layout,
         n_clusters: int,
         *,
-        gamma: float | None = None,
+        gamma: float | Prior | None = None,
         collapse_weights: bool = True,
         graph: Similarity | None = None,
         beta: float = 0.0,
@@ -78,18 +81,21 @@ class FiniteIndicators:
         labels = rng.integers(self.n_slots, size=self.n_nodes, dtype=np.int32)
         every = np.arange(self.n_slots)
         arrays = slot_arrays(Slots(every, every.copy(), np.array([self.n_slots], dtype=np.int64)))
+        if self.gamma is None:
+            return labels, arrays, {}
+        gamma = start_of(self.gamma)
         if self.draw_weights:
-            arrays["weights"] = self._mixing(np.bincount(labels, minlength=self.n_slots), rng)
-        return labels, arrays, {}
+            sizes = np.bincount(labels, minlength=self.n_slots)
+            arrays["weights"] = self._mixing(sizes, gamma, rng)
+        return labels, arrays, {"gamma": gamma}
 
-    def _mixing(self, sizes: Array, rng: np.random.Generator) -> Array:
+    def _mixing(self, sizes: Array, gamma: float, rng: np.random.Generator) -> Array:
         """``q ~ Dir(ζ + γ/K)``."""
-        assert self.gamma is not None
-        return np.asarray(rng.dirichlet(sizes + self.gamma / self.n_slots))
+        return np.asarray(rng.dirichlet(sizes + gamma / self.n_slots))
 
     @cached_property
-    def _prior(self) -> IndicatorPrior:
-        """What the kernel needs; mixing weights that are drawn are put in at each sweep."""
+    def _fixed_prior(self) -> IndicatorPrior:
+        """What the kernel needs, as far as it is the same in every sweep."""
         if self.graph is not None:
             graph = self.graph
             return NO_PRIOR._replace(
@@ -102,15 +108,22 @@ class FiniteIndicators:
             )
         if self.gamma is None or self.draw_weights:
             return NO_PRIOR._replace(kind=WEIGHTS, log_weight=np.zeros(self.n_slots))
-        share = self.gamma / self.n_slots
+        return self._counting(start_of(self.gamma))
+
+    def _counting(self, gamma: float) -> IndicatorPrior:
+        share = gamma / self.n_slots
         return NO_PRIOR._replace(kind=COUNTS, log_count=np.log(np.arange(self.n_nodes + 1) + share))
 
-    def update(self, state: State, data: Data, scheme: Scheme) -> None:
-        """Draw every indicator, then the mixing weights."""
-        prior = self._prior
+    def _prior(self, state: State) -> IndicatorPrior:
         if self.draw_weights:
             with np.errstate(divide="ignore"):
-                prior = prior._replace(log_weight=np.log(state.arrays["weights"]))
+                return self._fixed_prior._replace(log_weight=np.log(state.arrays["weights"]))
+        if isinstance(self.gamma, Prior):
+            return self._counting(state.hyper["gamma"])
+        return self._fixed_prior
+
+    def update(self, state: State, data: Data, scheme: Scheme) -> None:
+        """Draw every indicator, then γ, then the mixing weights."""
         update_indicators(
             0,
             state.labels,
@@ -118,12 +131,25 @@ class FiniteIndicators:
             state.counts,
             slots_of(state),
             data,
-            prior,
+            self._prior(state),
             scheme,
             state.rng,
         )
+        if isinstance(self.gamma, Prior):
+            draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
         if self.draw_weights:
-            state.arrays["weights"] = self._mixing(state.counts.size, state.rng)
+            gamma = state.hyper["gamma"]
+            state.arrays["weights"] = self._mixing(state.counts.size, gamma, state.rng)
+
+    def _log_labels(self, gamma: float, state: State) -> float:
+        """``ln p(z | γ)``, the mixing weights integrated out."""
+        share = gamma / self.n_slots
+        size = state.counts.size
+        return float(
+            gammaln(gamma)
+            - gammaln(gamma + self.n_nodes)
+            + np.sum(gammaln(size + share) - gammaln(share))
+        )
 
     def log_prior(self, state: State) -> float:
         """``ln p(z)``: of labels, with mixing weights integrated out."""
@@ -131,13 +157,14 @@ class FiniteIndicators:
             return self.beta * potts_energy(state.labels, self.graph)
         if self.gamma is None:
             return -self.n_nodes * float(np.log(self.n_slots))
-        share = self.gamma / self.n_slots
-        size = state.counts.size
-        return float(
-            gammaln(self.gamma)
-            - gammaln(self.gamma + self.n_nodes)
-            + np.sum(gammaln(size + share) - gammaln(share))
-        )
+        return self._log_labels(state.hyper["gamma"], state)
+
+
+def draw_gamma(state: State, prior: Prior, log_labels: Callable[[float], float]) -> None:
+    """Draw γ given the labels, by slice sampling."""
+    state.hyper["gamma"] = slice_sample_log(
+        lambda gamma: log_labels(gamma) + prior.logpdf(gamma), state.hyper["gamma"], state.rng
+    )
 
 
 def potts_energy(labels: Array, graph: Similarity) -> float:
@@ -153,7 +180,7 @@ class RestaurantIndicators:
 
     can_block = True
 
-    def __init__(self, layout: Layout, gamma: float, n_start: int = 8) -> None:
+    def __init__(self, layout: Layout, gamma: float | Prior, n_start: int = 8) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
         self.gamma = gamma
@@ -161,7 +188,7 @@ class RestaurantIndicators:
         self.n_slots = self.n_start + 1
         with np.errstate(divide="ignore"):
             log_count = np.log(np.arange(layout.n_nodes + 1))
-        self._prior = NO_PRIOR._replace(kind=COUNTS, log_count=log_count, new=gamma)
+        self._prior = NO_PRIOR._replace(kind=COUNTS, log_count=log_count)
 
     def start(self, rng: np.random.Generator) -> Start:
         """Labels are uniform over a few clusters."""
@@ -170,10 +197,11 @@ class RestaurantIndicators:
         n_used = int(labels.max()) + 1
         every = np.arange(self.n_slots)
         slots = Slots(every, every.copy(), np.array([n_used], dtype=np.int64))
-        return labels.astype(np.int32), slot_arrays(slots), {}
+        return labels.astype(np.int32), slot_arrays(slots), {"gamma": start_of(self.gamma)}
 
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
-        """Draw every indicator; clusters come and go."""
+        """Draw every indicator, while clusters come and go; then γ."""
+        prior = self._prior._replace(new=state.hyper["gamma"])
         node = 0
         while True:
             node = update_indicators(
@@ -183,23 +211,29 @@ class RestaurantIndicators:
                 state.counts,
                 slots_of(state),
                 data,
-                self._prior,
+                prior,
                 scheme,
                 state.rng,
             )
             if node == self.n_nodes:
-                return
+                break
             scheme = _more_slots(state, scheme)
+        if isinstance(self.gamma, Prior):
+            draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
 
-    def log_prior(self, state: State) -> float:
+    def _log_labels(self, gamma: float, state: State) -> float:
         """``ln γ^K Π_k (ζ_k - 1)! Γ(γ) / Γ(γ + N)``."""
         size = state.counts.size[state.counts.size > 0]
         return float(
-            len(size) * np.log(self.gamma)
+            len(size) * np.log(gamma)
             + gammaln(size).sum()
-            + gammaln(self.gamma)
-            - gammaln(self.gamma + self.n_nodes)
+            + gammaln(gamma)
+            - gammaln(gamma + self.n_nodes)
         )
+
+    def log_prior(self, state: State) -> float:
+        """``ln p(z | γ)``."""
+        return self._log_labels(state.hyper["gamma"], state)
 
 
 def _more_slots(state: State, scheme: Scheme) -> Scheme:

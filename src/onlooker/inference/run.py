@@ -60,7 +60,7 @@ def sample(
     prior
         Which partitions are believable.
     concentration
-        α of the controllers' Dirichlet prior.
+        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
     collapsed
         Integrate the controllers out (faster mixing) rather than draw them.
     draws, tune, chains, thin
@@ -76,7 +76,8 @@ def sample(
     store
         A directory that draws are written to while sampling goes on; a killed run can be resumed.
     blocked
-        Draw indicator and action of single-transition nodes together: same target, faster mixing.
+        Draw indicator and action of single-transition nodes together: same target; fewer sweeps
+        are needed where actions are ambiguous, but each costs more.
     resume
         Go on with what `store` holds, be it a broken run or a finished one that is to get more
         draws or chains; starts anew where there is nothing yet.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
@@ -45,7 +45,6 @@ class Plan:
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
         check_hyper("concentration", self.concentration)
-        require_fixed("concentration", self.concentration)
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
@@ -70,7 +69,7 @@ class Plan:
         return Chain(
             self.problem,
             sampler,
-            alpha=require_fixed("concentration", self.concentration),
+            alpha=self.concentration,
             collapsed=self.collapsed,
             blocked=self.blocked,
             rng=self.rng(chain),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 
@@ -20,7 +20,8 @@ class ChineseRestaurant(PartitionPrior):
     Parameters
     ----------
     concentration
-        γ: the weight of a new cluster against the counts of those there are.
+        γ: the weight of a new cluster against the counts of those there are. A number fixes it, a
+        prior infers it.
     """
 
     concentration: float | Prior = 1.0
@@ -35,6 +36,4 @@ class ChineseRestaurant(PartitionPrior):
         """Make the sampler."""
         from onlooker.inference.indicator_samplers import RestaurantIndicators
 
-        return RestaurantIndicators(
-            problem.layout, require_fixed("concentration", self.concentration)
-        )
+        return RestaurantIndicators(problem.layout, self.concentration)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 
@@ -50,7 +50,8 @@ class Mixing(PartitionPrior):
     n_clusters
         Number of clusters, K.
     concentration
-        γ; as K grows, the prior tends to the Chinese restaurant process with this γ.
+        γ: a number fixes it, a prior infers it. As K grows, the prior tends to the Chinese
+        restaurant process with this γ.
     collapsed
         Integrate ``q`` out (faster mixing) rather than draw it.
     """
@@ -75,6 +76,6 @@ class Mixing(PartitionPrior):
         return FiniteIndicators(
             problem.layout,
             self.n_clusters,
-            gamma=require_fixed("concentration", self.concentration),
+            gamma=self.concentration,
             collapse_weights=self.collapsed,
         )
