@@ -33,8 +33,10 @@ from onlooker.partitions.geometry import Geometry, Similarity
 
 
 def economy_for(n_nodes: int) -> Economy:
-    """What pays at this size: in a large problem, long walks miss the processor's caches."""
-    return Economy(few=64, tries=8, longest=256 if n_nodes <= 10_000 else 32)
+    """What pays at this size: in a large problem, far reads miss the processor's caches."""
+    if n_nodes <= 10_000:
+        return Economy(few=64, tries=8, longest=256)
+    return Economy(few=64, tries=4, longest=32)
 
 
 @dataclass(frozen=True)
