@@ -75,6 +75,19 @@ def close_slot(slots: Slots, k: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def invert(running: Array, n: int, uniform: float) -> int:
+    """The first of `n` running sums beyond ``uniform · total``, never one of weight zero."""
+    total = running[n - 1]
+    target = uniform * total
+    if target >= total:
+        target = np.nextafter(total, 0.0)
+    k = 0
+    while k < n - 1 and running[k] <= target:
+        k += 1
+    return k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_log(log_weights: Array, n: int, uniform: float) -> int:
     """Draw an index below `n` with log-weights (overwritten), never one of weight zero."""
     largest = -np.inf
@@ -84,13 +97,7 @@ def draw_log(log_weights: Array, n: int, uniform: float) -> int:
     for k in range(n):
         total += np.exp(log_weights[k] - largest)
         log_weights[k] = total
-    target = uniform * total
-    if target >= total:
-        target = np.nextafter(total, 0.0)
-    k = 0
-    while k < n - 1 and log_weights[k] <= target:
-        k += 1
-    return k
+    return invert(log_weights, n, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -196,13 +203,7 @@ def _draw_action(
         else:
             total += likelihood[j] * (counts.cluster[k, j] + scheme.alpha)
         running[j] = total
-    target = uniform * total
-    if target >= total:
-        target = np.nextafter(total, 0.0)
-    j = 0
-    while j < n_actions - 1 and running[j] <= target:
-        j += 1
-    return j
+    return invert(running, n_actions, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

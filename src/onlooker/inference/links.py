@@ -14,7 +14,7 @@ from numba import njit
 
 from onlooker._validation import Array
 from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
-from onlooker.inference.indicators import Slots
+from onlooker.inference.indicators import Slots, invert
 from onlooker.inference.state import Counts, Tables
 
 
@@ -186,13 +186,7 @@ def _draw_candidate(n: int, desk: Desk, uniform: float) -> int:
     for c in range(n):
         total += desk.mass[c] * np.exp(desk.score[c] - largest)
         desk.score[c] = total
-    target = uniform * total
-    if target >= total:
-        target = np.nextafter(total, 0.0)
-    c = 0
-    while c < n - 1 and desk.score[c] <= target:
-        c += 1
-    return c
+    return invert(desk.score, n, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
