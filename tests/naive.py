@@ -356,8 +356,7 @@ class NaiveLinks:
             own = self.remove_link(i)
             near = dict(self.near[i])
             weights, choices = [nu], [None]
-            parted = self.cut_from is not None
-            every = len(self.clusters) - parted <= few
+            every = self.sums_all(few)
             if every:
                 for members in self.clusters:
                     local = sum(w for j, w in self.near[i] if j in members)
@@ -413,6 +412,10 @@ class NaiveLinks:
                 if math.log1p(-self.rng.random()) < candidate - weight:
                     current, weight = j, candidate
             self.set_link(i, current, own)
+
+    def sums_all(self, few):
+        """Whether there are few clusters, i's own without its link included."""
+        return len(self.clusters) <= few
 
     def cluster_of(self, j):
         return next(members for members in self.clusters if j in members)

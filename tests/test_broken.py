@@ -159,6 +159,7 @@ class Links:
         self.base = naive.Naive(LIKELIHOOD, OWNED, actions, range(N), ALPHA, rng)
         self.links = link_type(range(N), self.base.phi, NEAR, 0.1, ALPHA, rng)
         self.nu = 1.0
+        self.economy = {}
 
     @property
     def labels(self):
@@ -175,7 +176,7 @@ class Links:
         self.base.collapsed_actions()
         self.links.phi = self.base.phi
         self.links.list_in_links()
-        self.links.update_links(self.nu)
+        self.links.update_links(self.nu, **self.economy)
         self.nu = self.links.draw_nu(self.nu, NU_MEAN)
 
 
@@ -221,6 +222,32 @@ class CycleTreatedAsSplit(naive.NaiveLinks):
         super().set_link(i, j, own)
         components = {tuple(sorted(self.component(i))) for i in range(self.n_nodes)}
         self.clusters = [list(members) for members in sorted(components)]
+
+
+class ChoiceLooksAtTheOldLink(naive.NaiveLinks):
+    """Whether all clusters are summed depends on whether the old link joined two."""
+
+    def sums_all(self, few):
+        return len(self.clusters) - (self.cut_from is not None) <= few
+
+
+def test_a_short_cut_that_looks_at_the_old_link_is_caught():
+    """One cluster is summed, more are met by a single candidate; the offset is large."""
+    weights = exact.gaussian_decay(0.8, 0.5)(DISTANCES)
+    near = [[(j, weights[i, j] - 0.5) for j in range(N) if j != i] for i in range(N)]
+    oracle = exact.ddcrp(NODE_OF, LOGLIK, N, ALPHA, scipy.stats.expon(scale=NU_MEAN), weights)
+
+    def draws(link_type):
+        def make(rng):
+            chain = Links(link_type, rng)
+            chain.links.near, chain.links.offset = near, 0.5
+            chain.economy = {"few": 1, "tries": 1}
+            return chain
+
+        return chains_of(make, Links.sweep, 8_000, 0)
+
+    assert exact.compare(draws(naive.NaiveLinks), oracle, alpha=ALPHA) == []
+    assert exact.compare(draws(ChoiceLooksAtTheOldLink), oracle, alpha=ALPHA)
 
 
 def link_draws(link_type, sweeps=8_000, seed=0):

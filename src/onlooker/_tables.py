@@ -162,7 +162,7 @@ def _refuse_repeated_times(groups: Array, times: Array, order: Array, time: str)
         at = int(np.argmax(repeated))
         raise ValueError(
             f"rows {order[at]} and {order[at + 1]} of one trajectory share the same {time!r}; "
-            "drop one of them"
+            "drop one of them, or name the column that tells trajectories apart (trajectory=)"
         )
 
 

@@ -112,7 +112,7 @@ def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
     if len(bad):
         told.append(
             f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MOST_R_HAT}: the "
-            "chains have not mixed; raise tune and draws, or try blocked=True"
+            f"chains have not mixed; raise tune and draws{_hint(posterior)}"
         )
     ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna() / posterior.n_chains
     bad = ess[ess < LEAST_ESS].sort_values()
@@ -123,6 +123,11 @@ def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
         )
     if told:
         warnings.warn(". ".join(told), ConvergenceWarning, stacklevel=stacklevel)
+
+
+def _hint(posterior: Posterior) -> str:
+    plan = posterior.plan
+    return ", or try blocked=True" if plan.prior.can_block and not plan.blocked else ""
 
 
 def _others(bad: pd.Series[float]) -> str:

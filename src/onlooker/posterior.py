@@ -155,7 +155,9 @@ class Posterior:
             What to do about a state that is no node. ``"map"`` (default for the spatial priors):
             take the policy of its one most likely cluster in each draw. ``"average"`` (default
             for the others): mix all clusters by their weights, a new one included. ``"local"``:
-            mix by the decaying part of the similarity alone.
+            mix by the decaying part of the similarity alone. Beyond a few scales of the decay
+            from all nodes, ``"map"`` falls back on the largest cluster, with its interval:
+            ``"average"`` is more honest there.
         interval
             Probability of a credible interval, e.g. 0.9; it covers the uncertainty of the
             partition, of the actions and of the controllers given both.
@@ -200,7 +202,8 @@ class Posterior:
         queries, nodes = as_states(states), self.problem.states
         if queries.shape[1:] != nodes.shape[1:]:
             raise ValueError(
-                f"states must be like the nodes' states, {_kind(nodes)}, got {_kind(queries)}"
+                f"states must be like the nodes' states, {_kind(nodes)}, got {_kind(queries)}; "
+                "a single state needs brackets of its own: [state]"
             )
         if len(queries) == 0:
             return queries, np.empty(0, dtype=np.int64)

@@ -32,7 +32,7 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
         The model of the world.
     partition
         The prior over partitions of the states; None: ``DistanceDependent()``. A grid search
-        reaches into it: ``partition__beta``, ``partition__decay__scale``.
+        reaches into one that is given: ``partition__beta``, ``partition__decay__scale``.
     nodes
         Which states carry an indicator: see `Problem.from_demonstrations`.
     extrapolate

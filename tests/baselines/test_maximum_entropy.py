@@ -142,7 +142,7 @@ def test_a_soft_expert_is_recovered():
     assert total_variation(policy, np.full((25, 4), 0.25)).mean() > 0.2
 
 
-def test_features_are_matched_on_the_papers_grid():
+def test_the_penalised_objective_converges_on_the_papers_grid():
     world = GridWorld.rewarded(0)
     demos, _ = world.rollout(1000, 10, random_state=0)
     model = MaximumEntropyIRL(world.dynamics).fit(demos)

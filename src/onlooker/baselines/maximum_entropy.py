@@ -148,7 +148,7 @@ class MaximumEntropyIRL(TabularBaseline):
             result.nit,
             residual,
             f"derivative {residual:.2g}, tolerance {tolerance:g}",
-            "raise l2 or max_iter",
+            "raise max_iter" if result.nit >= max_iter else "raise l2",
         )
         return self
 

@@ -47,7 +47,7 @@ class DisplacementDynamics:
     def compass(
         cls, n_directions: int = 24, step: float = 1.0, sigma: float = 0.2, *, stay: bool = False
     ) -> Self:
-        """Steps of one length in `n_directions` directions of the plane, the first along x.
+        """Steps of one length in `n_directions` directions, from the x axis counter-clockwise.
 
         With ``stay=True`` one more action, the last, stands still.
         """
@@ -80,10 +80,25 @@ class DisplacementDynamics:
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
         if array.ndim != 2 or array.shape[1] != self.n_dims:
+            kind = "integer states" if array.dtype.kind in "iu" else "states"
             raise ValueError(
-                f"{name} must be (n, {self.n_dims}) like the steps, got shape {array.shape}"
+                f"{name} must be (n, {self.n_dims}) like the steps, got {kind} of shape "
+                f"{array.shape}; give DisplacementDynamics steps of that dimension, or use "
+                "TabularDynamics for a finite space"
             )
         return as_real_states(name, array)
+
+    @property
+    def angles(self) -> Array:
+        """Direction of every action in the plane, counter-clockwise from the x axis."""
+        if self.n_dims != 2:
+            raise ValueError(f"angles are for the plane; these steps have {self.n_dims} dimensions")
+        return np.arctan2(self.steps[:, 1], self.steps[:, 0]) % (2 * np.pi)
+
+    def misfit(self, loglik: Array) -> Array:
+        """How far each transition is from the nearest action's mean, in sigma."""
+        peak = self.n_dims * (math.log(self.sigma) + 0.5 * math.log(2 * math.pi))
+        return np.sqrt(np.maximum(-2 * (loglik.max(axis=1) + peak), 0.0))
 
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
         """Return ``ln N(s' | s + steps[j], sigma² I)`` as ``(n, A)``."""

@@ -92,7 +92,7 @@ def log_link_normaliser(nu: float, row_sums: Array) -> float:
     product = 1.0
     for i in range(len(row_sums)):
         product *= nu + row_sums[i]
-        if product > 1e250 or product < 1e-250:
+        if product > 1e150 or product < 1e-150:
             total += np.log(product)
             product = 1.0
     return total + np.log(product)

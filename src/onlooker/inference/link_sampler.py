@@ -168,9 +168,11 @@ class MetropolisLinkSampler(LinkSampler):
         return self.geometry.row_sums(self.decay)
 
     def _start_links(self) -> Array:
+        links = np.arange(self.n_slots)
         if self.options.start == "nearest" and self.n_slots > 1:
-            return self.geometry.nearest(1)[0][:, 0]
-        return np.arange(self.n_slots)
+            nearest, distance = (found[:, 0] for found in self.geometry.nearest(1))
+            links = np.where(self.decay(distance) > 0, nearest, links)
+        return links
 
     def _log_weight(self, targets: Array, nu: float) -> Array:
         """``ln [ν or f(d_ij)]`` for ``targets[i] = j``, or rows of them."""

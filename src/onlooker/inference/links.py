@@ -262,7 +262,8 @@ def update_links(
         own = cut(i, n_reach, desk.walk, labels, forest, slots, counts, desk.part)
 
         desk.slot[0], desk.node[0], desk.mass[0] = own, i, nu
-        every = slots.n[0] <= economy.few
+        # the part that was cut off counts too: the choice must not depend on the old link
+        every = slots.n[0] + (own != home) <= economy.few
         if every:
             n = _every_cluster(i, own, own != home, labels, slots, counts.size, graph, desk)
         else:

@@ -39,7 +39,8 @@ class Lock:
             if holder is not None and _alive(holder):
                 raise StoreLockedError(
                     f"{self._directory} is being written by process {holder['pid']} on "
-                    f"{holder['host']}; wait for it, or choose another store"
+                    f"{holder['host']}; wait for it, or choose another store (if that machine is "
+                    f"gone, remove {self._path})"
                 )
             self._path.write_text(json.dumps(self._mine))
         return self
@@ -57,6 +58,9 @@ class Lock:
             return None  # a torn lock was never held: its process died while writing it
 
 
+_GATE = ".gate"
+
+
 @contextlib.contextmanager
 def _critical(directory: Path) -> Iterator[None]:
     """Look at the lock and take it without anyone in between, where the system can do that."""
@@ -65,7 +69,8 @@ def _critical(directory: Path) -> Iterator[None]:
     except ImportError:  # Windows: two processes in the same millisecond might both get in
         yield
         return
-    handle = os.open(directory, os.O_RDONLY)
+    # a file open for writing: network file systems lock nothing else
+    handle = os.open(directory / _GATE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

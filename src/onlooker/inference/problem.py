@@ -13,11 +13,16 @@ from onlooker._validation import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics
 
+_FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
 
 
 class UnidentifiableActionsWarning(UserWarning):
     """Some transitions are equally likely under every action: they carry no information."""
+
+
+class DynamicsMisfitWarning(UserWarning):
+    """The steps that were seen are far from what any action does."""
 
 
 class Problem:
@@ -48,6 +53,11 @@ class Problem:
         self._warn_of_unidentifiable(stacklevel=3)
 
     def _set(self, node_of: Any, loglik: Any, states: Any) -> None:
+        if isinstance(node_of, Demonstrations) or isinstance(loglik, Dynamics):
+            raise TypeError(
+                "Problem takes node_of and loglik; for demonstrations and dynamics use "
+                "Problem.from_demonstrations(demos, dynamics)"
+            )
         node_of = as_array("node_of", node_of)
         if node_of.dtype.kind not in "iu" or node_of.ndim != 1 or len(node_of) == 0:
             raise ValueError(
@@ -117,6 +127,7 @@ class Problem:
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.dynamics = dynamics
         problem._warn_of_unidentifiable(stacklevel=3)
+        _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
 
     def _refuse_repeated_states(self) -> None:
@@ -229,6 +240,20 @@ def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Arr
         )
     distinct, index = distinct_states(np.concatenate([demos.states, extra]))
     return distinct, index[: len(demos.states)]
+
+
+def _warn_of_misfit(dynamics: Any, loglik: Array, stacklevel: int) -> None:
+    """Warn if a dynamics that can tell says that its actions are far from what was seen."""
+    if not hasattr(dynamics, "misfit"):
+        return
+    typical = float(np.median(dynamics.misfit(loglik)))
+    if typical > _FAR:
+        warnings.warn(
+            f"half of the steps are more than {typical:.3g} sigma from what any action does; check "
+            "the length of the actions' steps and their noise sigma against your data",
+            DynamicsMisfitWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _check_loglik(loglik: Any, n_transitions: int) -> Array:

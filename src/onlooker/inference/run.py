@@ -77,7 +77,8 @@ def sample(
         A directory that draws are written to while sampling goes on; a killed run can be resumed.
     blocked
         Draw indicator and action of single-transition nodes together: same target; fewer sweeps
-        are needed where actions are ambiguous, but each costs more.
+        are needed where actions are ambiguous, but each costs more. Not for `DistanceDependent`
+        and `Static`.
     resume
         Go on with what `store` holds, be it a broken run or a finished one that is to get more
         draws or chains; starts anew where there is nothing yet.

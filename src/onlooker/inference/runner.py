@@ -17,6 +17,8 @@ from onlooker.inference.problem import Problem
 from onlooker.inference.state import State
 from onlooker.partitions.base import PartitionPrior
 
+_MOST_ALPHA = 1e9
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -45,6 +47,11 @@ class Plan:
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
         check_hyper("concentration", self.concentration)
+        if not isinstance(self.concentration, Prior) and self.concentration > _MOST_ALPHA:
+            raise ValueError(
+                f"concentration must be at most {_MOST_ALPHA:g}, got {self.concentration}: counts "
+                "would drown in rounding"
+            )
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
@@ -53,6 +60,10 @@ class Plan:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
                 "always integrated out; use collapsed=True"
+            )
+        if self.blocked and not self.prior.can_block:
+            raise ValueError(
+                f"{type(self.prior).__name__} has no blocked sampler; use blocked=False"
             )
 
     @property

@@ -291,8 +291,8 @@ class Store:
         for name in ("problem", "prior", "options", "seed"):
             if found[name] != header[name]:
                 raise StoreMismatchError(
-                    f"{self.path} holds another run ({name}: {found[name]} there, "
-                    f"{header[name]} here); choose another store"
+                    f"{self.path} holds another run ({_difference(name, found, header)}); choose "
+                    "another store"
                 )
         raise StoreMismatchError(
             f"{self.path} holds another run (its data differ); choose another store"
@@ -300,6 +300,15 @@ class Store:
 
 
 _OWN = {"lock", _PROBLEM}
+
+
+def _difference(name: str, found: dict[str, Any], header: dict[str, Any]) -> str:
+    """What differs, and no more than that."""
+    there, here = found[name], header[name]
+    if isinstance(there, dict) and isinstance(here, dict):
+        differing = [key for key in here if there.get(key) != here[key]]
+        return ", ".join(f"{key}: {there.get(key)} there, {here[key]} here" for key in differing)
+    return f"{name}: {there} there, {here} here"
 
 
 # -- posteriors in one file, or from a store ------------------------------------------------------

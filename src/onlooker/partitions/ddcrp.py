@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
 from onlooker._validation import positive_number
 from onlooker.hyper import Exponential, Prior, check_hyper
 from onlooker.inference.problem import Problem
@@ -59,6 +61,7 @@ class DistanceDependent(PartitionPrior):
     tolerance: float = TOLERANCE
 
     collapsed_only: ClassVar[bool] = True
+    can_block: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check()
@@ -94,8 +97,10 @@ class DistanceDependent(PartitionPrior):
         nodes = self.geometry(problem).near_order
         layout = problem.layout_by(nodes)
         geometry = Geometry(problem.states[nodes], self.coordinates, self.metric)
+        geometry.warn_if_doubtful(self.decay)
         options = LinkOptions(start=self.start, nu_step=self.self_link_step)
         if self.method == "metropolis":
+            geometry.pairs(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))  # or refuse
             return MetropolisLinkSampler(layout, geometry, self.decay, self.self_link, options)
         graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
         return LinkSampler(layout, graph, self.self_link, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
 _LARGEST = 1e150  # a coordinate beyond it has no square
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
+_SMALL = 5_000  # nodes up to which all distances may be computed just to be sure
+_FADED = 0.01  # a similarity that counts for little
 _ROWS = 10_000  # nodes whose neighbours are looked up at a time when they can
 
 
@@ -59,6 +62,10 @@ class Similarity:
         dense[rows, self.indices] += self.weights
         np.fill_diagonal(dense, 0.0)
         return dense
+
+
+class GeometryWarning(UserWarning):
+    """Distances between states are likely not what was meant."""
 
 
 class Geometry:
@@ -160,6 +167,11 @@ class Geometry:
             "make them nodes (nodes=...) or give a metric by name"
         )
 
+    @cached_property
+    def _among_nodes(self) -> Array:
+        """The part of the distance matrix that is between nodes."""
+        return self._matrix_rows(self.states)
+
     def distances(self, states: Array) -> Array:
         """Distances from `states` to all nodes, ``(n, N)``."""
         if self.matrix is not None:
@@ -181,10 +193,33 @@ class Geometry:
             )
         return distances
 
+    def warn_if_doubtful(self, decay: Decay, stacklevel: int = 3) -> None:
+        """Warn of distances that are likely not meant: state numbers, or another unit."""
+        n = len(self.states)
+        if self.matrix is None and self.states.ndim == 1 and self._table is None:
+            warnings.warn(
+                "integer states without coordinates: the distance of two states is that of their "
+                "numbers; give coordinates=(S, d), or a matrix of distances as metric",
+                GeometryWarning,
+                stacklevel=stacklevel,
+            )
+        if n == 1 or (self._minkowski is None and n > _SMALL):
+            return
+        typical = float(np.median(self.nearest(1)[1]))
+        if decay.g(np.array(typical)) < _FADED:
+            warnings.warn(
+                f"the nearest other state is typically {typical:.3g} away, where a decay of scale "
+                f"{decay.scale:g} has faded: hardly any two states are neighbours; give a decay in "
+                f"the units of your states, such as decay=GaussianDecay({2 * typical:.2g}, "
+                f"{decay.offset:g})",
+                GeometryWarning,
+                stacklevel=stacklevel,
+            )
+
     def pairs(self, first: Array, second: Array) -> Array:
         """Distances between pairs of nodes, in the shape of the two arrays of nodes."""
         if self.matrix is not None:
-            return self._matrix_rows(self.states)[first, second]
+            return self._among_nodes[first, second]
         if self._minkowski is None:
             raise ValueError(
                 f"metric {self.metric!r} has no formula for single pairs here; "
@@ -230,7 +265,7 @@ class Geometry:
     def _rows(self, start: int, stop: int) -> Array:
         """Distances from some nodes to all."""
         if self.matrix is not None:
-            return self._matrix_rows(self.states)[start:stop]
+            return self._among_nodes[start:stop]
         return self.distances(self.states[start:stop])
 
     def nearest(self, n_neighbors: int) -> tuple[Array, Array]:

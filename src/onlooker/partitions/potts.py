@@ -60,7 +60,9 @@ class Potts(PartitionPrior):
         """Make the sampler; this finds the neighbours."""
         from onlooker.inference.indicator_samplers import FiniteIndicators
 
-        graph = self.geometry(problem).similarity(self.decay, self.n_neighbors)
+        geometry = self.geometry(problem)
+        geometry.warn_if_doubtful(self.decay)
+        graph = geometry.similarity(self.decay, self.n_neighbors)
         if self.n_neighbors is not None:
             graph = symmetrised(graph)
         return FiniteIndicators(

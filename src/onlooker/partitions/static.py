@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 @dataclass
 class Static(PartitionPrior):
     """Every state has a controller of its own; nothing is shared and nothing is clustered."""
+
+    can_block: ClassVar[bool] = False
 
     def sampler(self, problem: Problem) -> FixedPartition:
         """Make the sampler."""
