@@ -43,15 +43,15 @@ def many_parts(monkeypatch):
 # -- going on -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("collapsed", [True, False])
+@pytest.mark.parametrize("scheme", ["collapsed", "ordinary", "blocked"])
 @pytest.mark.parametrize("name", PRIORS)
-def test_extending_a_finished_run_gives_the_bits_of_one_run(name, collapsed, tmp_path):
+def test_extending_a_finished_run_gives_the_bits_of_one_run(name, scheme, tmp_path):
     prior = PRIORS[name]
-    if prior.collapsed_only and not collapsed:
-        collapsed, options = True, {"blocked": True}
-    else:
-        options = {}
-    options |= {"collapsed": collapsed, "thin": 2}
+    options = {"collapsed": scheme != "ordinary", "blocked": scheme == "blocked", "thin": 2}
+    if (prior.collapsed_only and scheme == "ordinary") or (
+        not prior.can_block and scheme == "blocked"
+    ):
+        return  # there is no such sampler
     quick(PROBLEM, prior, draws=5, store=tmp_path / "s", **options)
     more = quick(PROBLEM, prior, draws=12, store=tmp_path / "s", resume=True, **options)
     whole = quick(PROBLEM, prior, draws=12, **options)

@@ -258,8 +258,9 @@ class Store:
         header, arrays = describe_run(self._plan)
         found = read_header(self.path)
         if found is None:
-            others = [item.name for item in self.path.iterdir() if item.name not in _OWN]
-            if any(not name.startswith(".") for name in others):
+            names = (item.name for item in self.path.iterdir())
+            others = [name for name in names if name not in _OWN and not name.startswith(".")]
+            if others:
                 raise StoreMismatchError(
                     f"{self.path} holds other files ({min(others)}, ...); choose an empty directory"
                 )
@@ -305,10 +306,10 @@ _OWN = {"lock", _PROBLEM}
 def _difference(name: str, found: dict[str, Any], header: dict[str, Any]) -> str:
     """What differs, and no more than that."""
     there, here = found[name], header[name]
-    if isinstance(there, dict) and isinstance(here, dict):
-        differing = [key for key in here if there.get(key) != here[key]]
-        return ", ".join(f"{key}: {there.get(key)} there, {here[key]} here" for key in differing)
-    return f"{name}: {there} there, {here} here"
+    if not (isinstance(there, dict) and isinstance(here, dict) and there.keys() == here.keys()):
+        return f"{name}: {there} there, {here} here"
+    differing = [key for key in here if there[key] != here[key]]
+    return f"{name}: " + ", ".join(_difference(key, there, here) for key in differing)
 
 
 # -- posteriors in one file, or from a store ------------------------------------------------------
