@@ -252,7 +252,7 @@ def _warn_of_misfit(dynamics: Any, loglik: Array, stacklevel: int) -> None:
             f"half of the steps are more than {typical:.3g} sigma from what any action does; check "
             "the length of the actions' steps and their noise sigma against your data",
             DynamicsMisfitWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=stacklevel,
         )
 
 
