@@ -53,8 +53,9 @@ def _tell(console: Console, name: str, outcome: Outcome) -> None:
         )
     agree = [one.agrees for one in outcome.comparisons]
     n_runs = outcome.table["run"].nunique()
-    console.print(
-        f"{name}: {n_runs} runs; {agree.count(True)} of {len(agree)} figures agree with the "
-        f"reference. {outcome.folder}",
-        markup=False,
+    verdict = (
+        f"{agree.count(True)} of {len(agree)} figures agree with the reference"
+        if agree
+        else "sizes are not the paper's, so nothing is compared"
     )
+    console.print(f"{name}: {n_runs} runs; {verdict}. {outcome.folder}", markup=False)

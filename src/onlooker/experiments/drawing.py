@@ -76,3 +76,24 @@ def legend_outside(figure: Figure, ax: Axes, columns: int) -> None:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2
     )
+
+
+def size_axes(
+    figure: Figure,
+    table: pd.DataFrame,
+    methods: Sequence[str],
+    *,
+    uniform: float,
+    ylabel: str,
+    title: str,
+) -> None:
+    """Errors against the number of trajectories."""
+    ax = figure.subplots()
+    curves(ax, table, x="trajectories", by="method", names=methods)
+    ax.axhline(uniform, color="0.5", lw=1.2, ls=(0, (2, 2)), label="uniform policy")
+    ax.set_xscale("log")
+    sizes = sorted(table["trajectories"].unique())
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    ax.set(xlabel="number of trajectories", ylabel=ylabel, title=title, ylim=(0, None))
+    legend_outside(figure, ax, 3)

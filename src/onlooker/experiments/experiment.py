@@ -47,6 +47,12 @@ class Config:
         """A generator for `sequence`."""
         return np.random.default_rng(self.sequence(run, *key))
 
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether nothing but the number of runs and the seed differs from the defaults."""
+        default = type(self)()
+        return dataclasses.replace(self, runs=default.runs, seed=default.seed) == default
+
     def fingerprint(self, name: str) -> str:
         """Equal where a run of the experiment `name` gives the same rows."""
         decisive = dataclasses.asdict(self)
@@ -109,9 +115,9 @@ def compare(reference: Reference, table: pd.DataFrame) -> Comparison | None:
     The standard error comes from the jackknife over runs, for a mean the usual ``sd / √R``.
     """
     found = reference.per_run(table)
-    values = np.asarray(found, dtype=float).reshape(len(found), -1)
-    if len(values) == 0:
+    if len(found) == 0:
         return None
+    values = np.asarray(found, dtype=float).reshape(len(found), -1)
     value = reference.combine(values.mean(axis=0))
     if len(values) == 1:
         return Comparison(reference, value, float("nan"), 1)

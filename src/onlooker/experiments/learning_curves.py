@@ -26,6 +26,8 @@ from onlooker.experiments.plane import (
     near_points,
     posterior_of,
 )
+from onlooker.inference.chain import Chain
+from onlooker.inference.controllers import draw_controllers
 from onlooker.metrics import circular_emd
 from onlooker.partitions import Mixing, PartitionPrior, Potts
 
@@ -86,7 +88,7 @@ def run_one(config: Config, run: int) -> list[Row]:
         chain = make_chain(problem, prior, config, rng, collapsed)
         for iteration in range(config.iterations + 1):
             if iteration:
-                chain.sweep()
+                _sweep(chain)
             error = float(circular_emd(expert, chain.policy()).mean())
             rows.append(_row(model, iteration, "seen", error))
         if model == "mixture":  # it knows no nearness: all unseen states are alike to it
@@ -96,6 +98,15 @@ def run_one(config: Config, run: int) -> list[Row]:
             policy = posterior.policy(near, extrapolate=how)  # type: ignore[call-overload]
             rows.append(_row(model, config.iterations, how, mean_error(world, near, policy)))
     return rows
+
+
+def _sweep(chain: Chain) -> None:
+    """A sweep whose controllers, if drawn, are those of the partition it ends with."""
+    chain.sweep()
+    if not chain.collapsed:
+        state = chain.state
+        controllers = state.arrays["controllers"]
+        draw_controllers(controllers, state.counts.cluster, chain.alpha, state.rng)
 
 
 def _row(model: str, iteration: int, where: str, error: float) -> Row:

@@ -62,15 +62,19 @@ def reproduce(
     if not rows:
         raise RuntimeError(f"all runs of {experiment.name} failed; the first:\n{failures[0].error}")
     table = pd.DataFrame(rows)
-    comparisons = [
-        found for reference in experiment.references if (found := compare(reference, table))
-    ]
+    comparisons = compare_all(experiment, config, table)
     write_table(table, folder)
     experiment.plot(table, folder, config)
     record = _record(experiment, config, finished, minutes, jobs, scheduler)
     _write(folder / "info.json", json.dumps(record, indent=2) + "\n")
     _write(folder / "comparison.md", comparison_table(comparisons))
     return Outcome(folder, table, failures, comparisons)
+
+
+def compare_all(experiment: Experiment, config: Config, table: pd.DataFrame) -> list[Comparison]:
+    """Every reference beside our figure; none if the configuration is not the paper's."""
+    references = experiment.references if config.is_the_papers else ()
+    return [found for reference in references if (found := compare(reference, table))]
 
 
 def write_table(table: pd.DataFrame, folder: Path) -> None:
