@@ -60,7 +60,7 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     left, right = figure.subplots(1, 2)
     ours = table[table["prior"] == MEAN]
     counts = np.arange(int(ours["controllers"].min()), int(ours["controllers"].max()) + 1)
-    shares = np.array([_share(ours, k).to_numpy() for k in counts])
+    shares = np.array([_share(ours, int(k)).to_numpy() for k in counts])
     spread = shares.std(axis=1, ddof=1) if shares.shape[1] > 1 else np.zeros(len(counts))
     mean = shares.mean(axis=1)
     below = np.minimum(spread, mean)  # a bar of the spread must not leave the axes
@@ -80,14 +80,14 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     edges = np.linspace(0, float(table["nu"].quantile(0.995)), 31)
     for index, prior in enumerate((MEAN, RATE)):
         nu = table.loc[table["prior"] == prior, "nu"]
-        label = f"prior with {prior}: {nu.mean():.3f} ± {nu.std():.3f}"
+        label = f"prior, {prior}: {nu.mean():.3f} ± {nu.std():.3f}"
         right.hist(
             nu, edges, density=True, histtype="step", lw=2, color=COLOURS[index],
             ls="-" if index == 0 else "--", label=label,
         )  # fmt: skip
     right.set(xlabel="self-link weight ν", ylabel="posterior density", title="(b) How large is ν?")
     right.set(xlim=(0, edges[-1]))
-    right.legend(frameon=False)
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
     return save(figure, folder, "controllers")
 
 

@@ -18,7 +18,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
-_STYLE = {"font.size": 10, "axes.titlesize": 11, "svg.hashsalt": "onlooker"}
+_STYLE: Any = {"font.size": 10, "axes.titlesize": 11, "svg.hashsalt": "onlooker"}
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -11,6 +11,7 @@ import numpy as np
 from onlooker import plot as draw
 from onlooker._validation import Array
 from onlooker.consensus import adjusted_rand_index
+from onlooker.demo import behaviour
 from onlooker.experiments.drawing import new_figure, save
 from onlooker.experiments.experiment import Claim, Experiment, Reference, Row, cell
 from onlooker.experiments.plane import PlaneConfig, draw_of, make_chain, posterior_of
@@ -79,12 +80,6 @@ def run_one(config: Config, run: int) -> list[Row]:
     return rows
 
 
-def behaviour(world: CircularMotion, states: Array) -> Array:
-    """The direction that the expert wants, as a number below `n_sectors`."""
-    heading = np.angle(world.policy(states) @ np.exp(1j * world.angles))
-    return np.rint(heading * world.n_sectors / (2 * np.pi)).astype(np.int64) % world.n_sectors
-
-
 def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     """Data on the expert's regions, learned partition, policy field, error over the plane."""
     figure = new_figure(11.0, 11.0)
@@ -119,12 +114,12 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     bar = ax.inset_axes((0.1, -0.17, 0.8, 0.035))
     draw.policy_error(
         everywhere[["x", "y"]].to_numpy(), everywhere["error"].to_numpy(), ax,
-        label="circular EMD [rad]", cax=bar,
+        label="circular EMD [rad]; dashed: the expert's radius", cax=bar,
     )  # fmt: skip
     circle = np.linspace(0, 2 * np.pi, 200)
     ax.plot(world.radius * np.cos(circle), world.radius * np.sin(circle), "w--", lw=1.2)
     n_runs = table["run"].nunique()
-    ax.set_title(f"(d) Policy error, mean of {n_runs} runs; dashed: the expert's radius")
+    ax.set_title(f"(d) Policy error, mean of {n_runs} runs")
     for ax in axes.flat:
         ax.set(xlim=extent[:2], ylim=extent[2:], xlabel="x [steps]", ylabel="y [steps]")
     return save(figure, folder, "partition")

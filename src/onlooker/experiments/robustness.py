@@ -137,8 +137,8 @@ def claims(table: pd.DataFrame, config: Config) -> list[Claim]:
             )
         )
     part = table[table["model"] == "assumed"]
-    sd = part.groupby(["method", "eta"])["error"].std()
-    typical = {name: float(sd[name].mean()) for name in config.methods}
+    sd = part.groupby(["method", "eta"])["error"].std().groupby(level="method").mean()
+    typical = {name: float(sd[name]) for name in config.methods}
     found.append(
         Claim(
             "Its prediction variance is smaller than those of the intentional models.",

@@ -16,7 +16,6 @@ from typing import Any
 from onlooker.experiments.experiment import Config, Experiment, Row
 from onlooker.inference.files import write_atomically
 
-_ATTEMPTS = 3  # for runs whose process was lost on the way
 _FIRST_LINE = 5.0  # seconds until a log file hears of the runs; then ever less often
 
 
@@ -34,7 +33,7 @@ class Finished:
 def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) -> Finished:
     """One run, wherever it takes place; a failure is a result too."""
     from sklearn.exceptions import ConvergenceWarning as BaselineWarning
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from onlooker.diagnostics import ConvergenceWarning
 
@@ -110,20 +109,12 @@ def run_all(
         store.forget()
     finished = {run: found for run in range(config.runs) if (found := store.get(run))}
     with _progress(progress, experiment.name, config.runs, len(finished)) as tell:
-        for _ in range(_ATTEMPTS):
-            todo = [run for run in range(config.runs) if run not in finished]
-            try:
-                for one in _results(experiment, config, todo, jobs, scheduler):
-                    finished[one.run] = one
-                    if one.rows is not None:
-                        store.put(one)
-                    tell(one)
-                break
-            except _lost_processes() as error:
-                lost = str(error)
-    for run in range(config.runs):
-        if run not in finished:
-            finished[run] = Finished(run, None, 0.0, f"its process was lost: {lost}")
+        todo = [run for run in range(config.runs) if run not in finished]
+        for one in _results(experiment, config, todo, jobs, scheduler):
+            finished[one.run] = one
+            if one.rows is not None:
+                store.put(one)
+            tell(one)
     return [finished[run] for run in range(config.runs)]
 
 
@@ -132,14 +123,33 @@ def _results(
 ) -> Iterator[Finished]:
     if scheduler is not None:
         yield from _on_cluster(experiment, config, todo, scheduler)
-    elif jobs == 1 or len(todo) < 2:
+    elif jobs == 1:
         for run in todo:
             yield execute(experiment.run_one, config, run)
-    else:
-        from joblib import Parallel, delayed
+    elif todo:
+        yield from _in_processes(experiment, config, todo, jobs)
 
-        workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-        yield from workers(delayed(execute)(experiment.run_one, config, run) for run in todo)
+
+def _in_processes(
+    experiment: Experiment, config: Config, todo: list[int], jobs: int
+) -> Iterator[Finished]:
+    """Runs side by side; if a process is lost, what is left one by one, to find out whose fault."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    left = dict.fromkeys(todo)
+    try:
+        for one in workers(delayed(execute)(experiment.run_one, config, run) for run in todo):
+            del left[one.run]
+            yield one
+    except TerminatedWorkerError:
+        for run in left:
+            try:
+                yield from workers([delayed(execute)(experiment.run_one, config, run)])
+            except TerminatedWorkerError:
+                lost = "its process was lost: out of memory, or killed"
+                yield Finished(run, None, 0.0, lost)
 
 
 def _on_cluster(
@@ -163,12 +173,6 @@ def _on_cluster(
                     yield Finished(run, None, 0.0, f"{type(error).__name__}: {error}")
         finally:
             client.cancel(list(waiting))
-
-
-def _lost_processes() -> type[Exception]:
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    return TerminatedWorkerError  # type: ignore[no-any-return]
 
 
 # -- progress ---------------------------------------------------------------------------------
