@@ -16,6 +16,7 @@ from onlooker.inference.chain import Chain
 from onlooker.inference.problem import Problem
 from onlooker.metrics import planar_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.planning import value_iteration
 from onlooker.worlds import GridWorld
 
 METHODS = (
@@ -75,6 +76,7 @@ def fit_all(
     policies: dict[str, Array] = {}
     converged: dict[str, bool] = {}
     states = np.arange(dynamics.n_states)
+    reward: Any = None
     seed_of = dict(zip(METHODS, seed.spawn(len(METHODS)), strict=True))
     for method in config.methods:
         rng = np.random.default_rng(seed_of[method])
@@ -82,8 +84,17 @@ def fit_all(
             policies[method] = ddcrp_policy(config, coordinates, dynamics, demos, rng)
             converged[method] = True
             continue
-        model = _baseline(method, config, coordinates, dynamics, rng).fit(demos)
-        policies[method] = model.predict_proba(states)
+        if method.startswith("max-ent"):  # one fit serves both
+            model = reward = reward or _baseline(method, config, coordinates, dynamics, rng).fit(
+                demos
+            )
+        else:
+            model = _baseline(method, config, coordinates, dynamics, rng).fit(demos)
+        policies[method] = (
+            value_iteration(dynamics, model.reward_, config.discount).policy
+            if method == "max-ent greedy"
+            else model.predict_proba(states)
+        )
         converged[method] = bool(model.convergence_.converged)
     return policies, converged
 
@@ -124,9 +135,7 @@ def _baseline(
 
     if method == "max-margin":
         return MaximumMarginIRL(dynamics, discount=config.discount)
-    if method == "max-ent greedy":
-        return MaximumEntropyIRL(dynamics, discount=config.discount, policy="greedy")
-    if method == "max-ent soft":
+    if method.startswith("max-ent"):
         return MaximumEntropyIRL(dynamics, discount=config.discount)
     beta = float(method.rpartition("=")[2])
     return ExpectationMaximization(
