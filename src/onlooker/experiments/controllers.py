@@ -69,13 +69,11 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
         color=[COLOURS[1] if k == TRUTH else COLOURS[0] for k in counts],
         edgecolor="black", error_kw={"capsize": 3, "lw": 1},
     )  # fmt: skip
-    left.annotate(
-        "the truth", (TRUTH, 0), (TRUTH, -0.16), xycoords="data",
-        textcoords=left.get_xaxis_transform(), ha="center", color=COLOURS[1],
-    )  # fmt: skip
+    left.bar([TRUTH], [0], color=COLOURS[1], edgecolor="black", label="the expert's number")
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
     left.set_xticks(counts)
     left.set(ylim=(0, None), title="(a) How many controllers?")
-    left.set_xlabel("number of controllers", labelpad=14)
+    left.set_xlabel("number of controllers")
     left.set_ylabel("posterior probability [%]")
     edges = np.linspace(0, float(table["nu"].quantile(0.995)), 31)
     for index, prior in enumerate((MEAN, RATE)):

@@ -76,7 +76,7 @@ def fit_all(
     policies: dict[str, Array] = {}
     converged: dict[str, bool] = {}
     states = np.arange(dynamics.n_states)
-    reward: Any = None
+    max_ent: Any = None
     seed_of = dict(zip(METHODS, seed.spawn(len(METHODS)), strict=True))
     for method in config.methods:
         rng = np.random.default_rng(seed_of[method])
@@ -84,12 +84,12 @@ def fit_all(
             policies[method] = ddcrp_policy(config, coordinates, dynamics, demos, rng)
             converged[method] = True
             continue
-        if method.startswith("max-ent"):  # one fit serves both
-            model = reward = reward or _baseline(method, config, coordinates, dynamics, rng).fit(
-                demos
-            )
+        if max_ent is not None and method.startswith("max-ent"):
+            model = max_ent  # one fit serves the greedy and the soft policy
         else:
             model = _baseline(method, config, coordinates, dynamics, rng).fit(demos)
+        if method.startswith("max-ent"):
+            max_ent = model
         policies[method] = (
             value_iteration(dynamics, model.reward_, config.discount).policy
             if method == "max-ent greedy"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from onlooker._weights import Strategy
 from onlooker.experiments.drawing import COLOURS, curves, legend_outside, new_figure, save
 from onlooker.experiments.experiment import (
     Claim,
@@ -33,6 +34,7 @@ from onlooker.partitions import Mixing, PartitionPrior, Potts
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 MODELS = (
     "mixture",
@@ -42,6 +44,7 @@ MODELS = (
     "Potts ordinary, β=0.8",
     "ddCRP",
 )
+_WAYS: tuple[Strategy, ...] = ("map", "average")
 UNTRAINED = 1.396
 """Error of the uniform policy in radians."""
 
@@ -94,8 +97,8 @@ def run_one(config: Config, run: int) -> list[Row]:
         if model == "mixture":  # it knows no nearness: all unseen states are alike to it
             continue
         posterior = posterior_of(problem, prior, config, [draw_of(chain)], config.seed)
-        for how in ("map", "average"):
-            policy = posterior.policy(near, extrapolate=how)  # type: ignore[call-overload]
+        for how in _WAYS:
+            policy = posterior.policy(near, extrapolate=how)
             rows.append(_row(model, config.iterations, how, mean_error(world, near, policy)))
     return rows
 
@@ -133,7 +136,7 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     return save(figure, folder, "learning-curves")
 
 
-def _bars(ax, table: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+def _bars(ax: Axes, table: pd.DataFrame) -> None:
     names = [name for name in MODELS if name != "mixture" and (table["model"] == name).any()]
     for index, (how, label, hatch) in enumerate(
         (("map", "most probable cluster", ""), ("average", "all clusters mixed", "////"))
@@ -187,7 +190,7 @@ def _references() -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def _off(model: str, how: str):  # type: ignore[no-untyped-def]
+def _off(model: str, how: str) -> Any:
     return cell(model=model, where=how, iteration=200)
 
 
