@@ -72,11 +72,11 @@ def _opening(results: list[Result]) -> str:
     lines = [
         "# The paper's experiments, repeated",
         "",
-        "This page was written by `onlooker reproduce all --report docs/reproduction.md`; no "
-        "number in it was typed in. Each experiment consists of independent Monte Carlo runs, "
+        "This page was written by `onlooker reproduce NAME... --report docs/reproduction.md` from "
+        "the results that it found; no result was typed in. Each experiment consists of independent Monte Carlo runs, "
         "with data (and in Example 2 (b) and (c) a world) of their own.",
         "",
-        "| experiment | runs | default | failed | seed | minutes of one core | date "
+        "| experiment | runs | default | failed | seed | minutes in one process | date "
         "| agree with the reference |",
         "|---|---|---|---|---|---|---|---|",
     ]
@@ -103,7 +103,7 @@ def _opening(results: list[Result]) -> str:
     lines += [
         "",
         f"With the default numbers of runs the experiments on this page take {minutes:.0f} minutes "
-        "of one core, by extrapolation from the runs made.",
+        "in one process, by extrapolation from the runs made.",
         "",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".",
         "",
@@ -127,8 +127,9 @@ def _claims(results: list[Result]) -> str:
         ]
     lines += [
         "",
-        "Where two methods are compared, the difference is taken run by run; a mean difference "
-        "within two standard errors is called neither way.",
+        "Where errors of two methods are compared, the difference is taken run by run, and a mean "
+        "difference within two standard errors is called neither way; variances, and rises of "
+        "errors, are compared as they are, without regard to their own uncertainty.",
         "",
     ]
     return "\n".join(lines)
