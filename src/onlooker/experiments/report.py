@@ -74,7 +74,8 @@ def _opening(results: list[Result]) -> str:
         "",
         "This page was written by `onlooker reproduce NAME... --report docs/reproduction.md` from "
         "the results that it found; no result was typed in. Each experiment consists of "
-        "independent Monte Carlo runs, with data (and in Example 2 (b) and (c) a world) of their own.",
+        "independent Monte Carlo runs, with data (and in Example 2 (b) and (c) a world) "
+        "of their own.",
         "",
         "| experiment | runs | default | failed | seed | minutes in one process | date "
         "| agree with the reference |",
