@@ -1,0 +1,61 @@
+"""What ``onlooker reproduce`` does and tells."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from onlooker.experiments import load
+from onlooker.experiments.results import Outcome, last_line, reproduce
+
+
+def run_and_tell(
+    names: Sequence[str],
+    output: Path,
+    *,
+    runs: int | None,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    scheduler: Any,
+    fresh: bool,
+) -> int:
+    """Run the experiments one after the other; return how many runs failed."""
+    console = Console(highlight=False, soft_wrap=True)
+    n_failed = 0
+    for name in names:
+        experiment = load(name)
+        config = experiment.config.quick() if quick else experiment.config()
+        wanted = {"seed": seed} | ({} if runs is None else {"runs": runs})
+        config = dataclasses.replace(config, **wanted)
+        try:
+            outcome = reproduce(
+                experiment, config, output, jobs=jobs, scheduler=scheduler, fresh=fresh
+            )
+        except KeyboardInterrupt:
+            console.print(f"{name}: finished runs are kept; the same command goes on from there.")
+            raise
+        _tell(console, name, outcome)
+        n_failed += len(outcome.failures)
+    return n_failed
+
+
+def _tell(console: Console, name: str, outcome: Outcome) -> None:
+    for failure in outcome.failures:
+        console.print(
+            f"{name}: run {failure.run} failed (its seed: spawn_key ({failure.run},)): "
+            f"{last_line(failure.error)}",
+            markup=False,
+        )
+    agree = [one.agrees for one in outcome.comparisons]
+    n_runs = outcome.table["run"].nunique()
+    verdict = (
+        f"{agree.count(True)} of {len(agree)} figures agree with the reference"
+        if agree
+        else "sizes are not the paper's, so nothing is compared"
+    )
+    console.print(f"{name}: {n_runs} runs; {verdict}. {outcome.folder}", markup=False)

@@ -1,0 +1,243 @@
+"""Monte Carlo runs, here or on a cluster, each stored as soon as it is finished."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onlooker.experiments.experiment import Config, Experiment, Row
+from onlooker.inference.files import write_atomically
+
+_FIRST_LINE = 5.0  # seconds until a log file hears of the runs; then ever less often
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of a run."""
+
+    run: int
+    rows: list[Row] | None
+    seconds: float
+    error: str = ""
+    """The traceback, if it failed."""
+
+
+def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) -> Finished:
+    """One run, wherever it takes place; a failure is a result too."""
+    from sklearn.exceptions import ConvergenceWarning as BaselineWarning
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from onlooker.diagnostics import ConvergenceWarning
+
+    began = time.perf_counter()
+    try:
+        # One thread: matrix products would else depend, in the last digit, on the machine's cores.
+        with threadpool_limits(1), warnings.catch_warnings():
+            # Chains have the paper's length, converged or not; rows say which baselines did.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", BaselineWarning)
+            rows = run_one(config, run)
+    except Exception:
+        return Finished(run, None, time.perf_counter() - began, traceback.format_exc())
+    return Finished(run, rows, time.perf_counter() - began)
+
+
+class Store:
+    """Finished runs of one configuration, a file each."""
+
+    def __init__(self, folder: Path, experiment: Experiment, config: Config) -> None:
+        self.folder = folder / "runs" / config.fingerprint(experiment.name)
+
+    def path(self, run: int) -> Path:
+        """Where a run is kept."""
+        return self.folder / f"run-{run:05d}.json"
+
+    def put(self, finished: Finished) -> None:
+        """Keep a run; its file appears whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        record = {"run": finished.run, "seconds": finished.seconds, "rows": finished.rows}
+        text = json.dumps(record).encode()
+        write_atomically(self.path(finished.run), lambda file: file.write(text))
+
+    def get(self, run: int) -> Finished | None:
+        """A run that was kept, to the last digit; None if there is none that can be read."""
+        try:
+            record = json.loads(self.path(run).read_text(encoding="utf-8"))
+            return Finished(record["run"], record["rows"], record["seconds"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def forget(self) -> None:
+        """Remove all runs."""
+        for path in self.folder.glob("run-*.json"):
+            path.unlink()
+
+
+def run_all(
+    experiment: Experiment,
+    config: Config,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    scheduler: Any = None,
+    progress: bool = True,
+    fresh: bool = False,
+) -> list[Finished]:
+    """All runs of `config`, in order, those that failed included.
+
+    Parameters
+    ----------
+    folder
+        Finished runs are kept below it; those found there are not repeated.
+    jobs
+        Processes on this machine.
+    scheduler
+        Address of a Dask scheduler, or a ``distributed.Client``: run there instead.
+    fresh
+        Forget the runs that are kept.
+    """
+    store = Store(folder, experiment, config)
+    if fresh:
+        store.forget()
+    finished = {run: found for run in range(config.runs) if (found := store.get(run))}
+    with _progress(progress, experiment.name, config.runs, len(finished)) as tell:
+        todo = [run for run in range(config.runs) if run not in finished]
+        for one in _results(experiment, config, todo, jobs, scheduler):
+            finished[one.run] = one
+            if one.rows is not None:
+                store.put(one)
+            tell(one)
+    return [finished[run] for run in range(config.runs)]
+
+
+def _results(
+    experiment: Experiment, config: Config, todo: list[int], jobs: int, scheduler: Any
+) -> Iterator[Finished]:
+    if scheduler is not None:
+        yield from _on_cluster(experiment, config, todo, scheduler)
+    elif jobs == 1:
+        for run in todo:
+            yield execute(experiment.run_one, config, run)
+    elif todo:
+        yield from _in_processes(experiment, config, todo, jobs)
+
+
+def _in_processes(
+    experiment: Experiment, config: Config, todo: list[int], jobs: int
+) -> Iterator[Finished]:
+    """Runs side by side; if a process is lost, what is left one by one, to find out whose fault."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    left = dict.fromkeys(todo)
+    try:
+        for one in workers(delayed(execute)(experiment.run_one, config, run) for run in todo):
+            del left[one.run]
+            yield one
+    except TerminatedWorkerError:
+        for run in left:
+            try:
+                yield from workers([delayed(execute)(experiment.run_one, config, run)])
+            except TerminatedWorkerError:
+                lost = "its process was lost: out of memory, or killed"
+                yield Finished(run, None, 0.0, lost)
+
+
+def _on_cluster(
+    experiment: Experiment, config: Config, todo: list[int], scheduler: Any
+) -> Iterator[Finished]:
+    """A run a task: one whose worker is lost is given to another, with the same seed."""
+    from onlooker.inference.cluster import _connected
+
+    with _connected(scheduler) as client:
+        from distributed import as_completed
+
+        waiting = {
+            client.submit(execute, experiment.run_one, config, run, pure=False): run for run in todo
+        }
+        try:
+            for future in as_completed(list(waiting)):  # type: ignore[no-untyped-call]
+                run = waiting.pop(future)
+                try:
+                    yield future.result()
+                except Exception as error:
+                    yield Finished(run, None, 0.0, f"{type(error).__name__}: {error}")
+        finally:
+            client.cancel(list(waiting))
+
+
+# -- progress ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _progress(
+    wanted: bool, name: str, total: int, done: int
+) -> Iterator[Callable[[Finished], None]]:
+    """Something to tell of each finished run: a bar in a terminal, else a line now and then."""
+    if not wanted or sys.stderr is None:
+        yield lambda one: None
+    elif sys.stderr.isatty():
+        with _bar(name, total, done) as tell:
+            yield tell
+    else:
+        yield _Log(name, total, done)
+
+
+@contextlib.contextmanager
+def _bar(name: str, total: int, done: int) -> Iterator[Callable[[Finished], None]]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=Console(stderr=True),
+        speed_estimate_period=3600,
+    ) as bar:
+        task = bar.add_task(name, total=total, completed=done)
+        yield lambda one: bar.advance(task)
+
+
+class _Log:
+    """Whole lines, each twice as late as the one before, for files and pipes."""
+
+    def __init__(self, name: str, total: int, done: int) -> None:
+        self.name, self.total, self.done = name, total, done
+        self.new = 0
+        self.began, self.wait = time.monotonic(), _FIRST_LINE
+
+    def __call__(self, one: Finished) -> None:
+        self.done += 1
+        self.new += 1
+        elapsed = time.monotonic() - self.began
+        if elapsed < self.wait and self.done < self.total:
+            return
+        self.wait = 2 * elapsed
+        left = elapsed / self.new * (self.total - self.done)
+        print(
+            f"{self.name}: {self.done}/{self.total} runs, {elapsed / 60:.1f} min, "
+            f"{left / 60:.1f} min left",
+            file=sys.stderr,
+            flush=True,
+        )
