@@ -45,6 +45,7 @@ def against_the_twin() -> list[object]:
     """Example 1: N = 1,000, A = 24, all pairs, offset 0.01."""
     sys.path.insert(0, str(TESTS))
     import naive
+    from naive_links import NaiveLinks
 
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
@@ -56,7 +57,7 @@ def against_the_twin() -> list[object]:
         for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
     ]
     state = chain.state.copy()
-    links = naive.NaiveLinks(
+    links = NaiveLinks(
         state.arrays["forest.link"], state.counts.node, near, graph.offset, 1.0, state.rng
     )
     first = chain.data.first

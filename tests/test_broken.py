@@ -10,6 +10,7 @@ import scipy.stats
 
 import exact
 import naive
+from naive_links import NaiveLinks
 from onlooker import Problem
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
@@ -180,7 +181,7 @@ class Links:
         self.nu = self.links.draw_nu(self.nu, NU_MEAN)
 
 
-class LinkNotRemovedBeforeScoring(naive.NaiveLinks):
+class LinkNotRemovedBeforeScoring(NaiveLinks):
     """The component keeps what hangs on i's old link while new links are scored."""
 
     def remove_link(self, i):
@@ -193,7 +194,7 @@ class LinkNotRemovedBeforeScoring(naive.NaiveLinks):
         return super().merge_ratio(whole, rest) if rest else 0.0
 
 
-class SplitNotDetected(naive.NaiveLinks):
+class SplitNotDetected(NaiveLinks):
     """Components only ever grow: a cut never parts them."""
 
     def remove_link(self, i):
@@ -204,7 +205,7 @@ class SplitNotDetected(naive.NaiveLinks):
         return self.cluster_of(i)
 
 
-class CycleTreatedAsSplit(naive.NaiveLinks):
+class CycleTreatedAsSplit(NaiveLinks):
     """A cut on the cycle is scored as if it parted i from the nodes behind its old link."""
 
     def remove_link(self, i):
@@ -224,7 +225,7 @@ class CycleTreatedAsSplit(naive.NaiveLinks):
         self.clusters = [list(members) for members in sorted(components)]
 
 
-class ChoiceLooksAtTheOldLink(naive.NaiveLinks):
+class ChoiceLooksAtTheOldLink(NaiveLinks):
     """Whether all clusters are summed depends on whether the old link joined two."""
 
     def sums_all(self, few):
@@ -246,7 +247,7 @@ def test_a_short_cut_that_looks_at_the_old_link_is_caught():
 
         return chains_of(make, Links.sweep, 8_000, 0)
 
-    assert exact.compare(draws(naive.NaiveLinks), oracle, alpha=ALPHA) == []
+    assert exact.compare(draws(NaiveLinks), oracle, alpha=ALPHA) == []
     assert exact.compare(draws(ChoiceLooksAtTheOldLink), oracle, alpha=ALPHA)
 
 
@@ -284,7 +285,7 @@ def self_link_discrepancies(link_type, nu=0.4, sweeps=8_000):
 
 
 def test_the_right_link_sampler_links_to_itself_as_often_as_it_should():
-    assert self_link_discrepancies(naive.NaiveLinks) == []
+    assert self_link_discrepancies(NaiveLinks) == []
 
 
 def test_a_cycle_treated_as_a_split_is_caught():
@@ -292,7 +293,7 @@ def test_a_cycle_treated_as_a_split_is_caught():
 
 
 def test_the_right_link_sampler_passes():
-    assert exact.compare(link_draws(naive.NaiveLinks), link_oracle(), alpha=ALPHA) == []
+    assert exact.compare(link_draws(NaiveLinks), link_oracle(), alpha=ALPHA) == []
 
 
 @pytest.mark.parametrize("broken", [LinkNotRemovedBeforeScoring, SplitNotDetected])

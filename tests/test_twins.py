@@ -5,6 +5,7 @@ import pytest
 
 import naive
 from agreement import canonical
+from naive_links import NaiveLinks
 from onlooker import Problem
 from onlooker.inference.chain import Chain
 from onlooker.inference.indicators import update_indicators  # noqa: F401  (compiled once)
@@ -138,7 +139,7 @@ def link_twin(chain):
         list(zip(graph.indices[r].tolist(), graph.weights[r].tolist(), strict=True)) for r in rows
     ]
     state = chain.state.copy()
-    twin = naive.NaiveLinks(
+    twin = NaiveLinks(
         state.arrays["forest.link"], state.counts.node, near, graph.offset, ALPHA, state.rng
     )
     twin.list_in_links()
@@ -175,7 +176,7 @@ def test_metropolis_sweeps_equal_their_twin(seed):
     sampler.options = LinkOptions(economy=Economy(few=0, tries=0, longest=1 << 62))
     state = chain.state.copy()
     nothing_near = [[] for _ in state.labels]
-    twin = naive.NaiveLinks(
+    twin = NaiveLinks(
         state.arrays["forest.link"], state.counts.node, nothing_near, 0.0, ALPHA, state.rng
     )
     twin.list_in_links()
