@@ -179,7 +179,7 @@ def test_progress_is_drawn_only_when_asked(monkeypatch):
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_stopping_short_warns_with_a_remedy():
-    with pytest.warns(ConvergenceWarning, match="not converged: .* raise l2 or max_iter"):
+    with pytest.warns(ConvergenceWarning, match="not converged: .* raise max_iter"):
         MaximumEntropyIRL(WORLD.dynamics, max_iter=1).fit(DEMOS)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         ExpectationMaximization(WORLD.dynamics, 4, coordinates=XY, max_iter=1).fit(DEMOS)
