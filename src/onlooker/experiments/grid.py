@@ -112,6 +112,7 @@ def ddcrp_policy(
         self_link=Exponential(config.nu_mean),
         decay=GaussianDecay(config.scale, config.offset),
         coordinates=coordinates,
+        start="self",
     )
     chain = Chain(problem, prior.sampler(problem), alpha=config.alpha, collapsed=True, rng=rng)
     total = np.zeros((problem.n_nodes, problem.n_actions))
