@@ -1,0 +1,1 @@
+"""The commands, one a file. Each imports what it needs when it runs: `--help` stays quick."""
