@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
+from onlooker._forecast import Forecast
 from onlooker._prediction import PolicyInterval, Predictor, Rule
 from onlooker._validation import Array, positive_integer, read_only
 from onlooker._weights import Strategy, check_strategy, is_spatial
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from onlooker.partitions.base import PartitionPrior
 
 __all__ = ["PolicyInterval", "Posterior"]
-
-_MOST_TABULATED = 100_000  # states of a finite space whose policies a rollout computes at once
 
 
 class Posterior:
@@ -210,15 +209,21 @@ class Posterior:
         index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
         return queries, np.where(index < len(nodes), index, -1)
 
-    # -- what happens next ----------------------------------------------------------------------
+    def _policies(
+        self,
+        states: Any,
+        draws: Array,
+        *,
+        extrapolate: Strategy | None = None,
+        n_neighbors: int | None = None,
+    ) -> Iterator[Array]:
+        """The policy at `states` by each of some draws, counted over all chains, ``(n, A)``."""
+        rule = self._rule(extrapolate, n_neighbors)
+        return self._predictor.each(*self._place(states), rule, draws)
 
-    def _dynamics(self, dynamics: Dynamics | None) -> Dynamics:
-        dynamics = dynamics if dynamics is not None else self.problem.dynamics
-        if dynamics is None:
-            raise ValueError(
-                "the problem was made without dynamics; give dynamics=, the model of the world"
-            )
-        return dynamics
+    # -- what happens next ----------------------------------------------------------------------
+    # Where the dynamics has unknown parameters, each draw's policy acts in its own world, and
+    # predictions are averages over up to `_forecast.MOST_WORLDS` draws, evenly spaced.
 
     def next_state(self, states: Any, *, dynamics: Dynamics | None = None, **how: Any) -> Array:
         """Probabilities of the next state in a finite space, ``Σ_j T(s' | s, j) p(j | s)``, (n, S).
@@ -226,28 +231,13 @@ class Posterior:
         In a continuous space, see `next_state_log_density` and `next_state_samples`. Further
         arguments go to `policy`.
         """
-        dynamics = self._dynamics(dynamics)
-        mix = getattr(dynamics, "next_state_probabilities", None)
-        if mix is None:
-            raise TypeError(
-                f"{type(dynamics).__name__} has no table of next states; "
-                "use next_state_log_density or next_state_samples"
-            )
-        queries = as_states(states)
-        return np.asarray(mix(queries, self.policy(queries, **how)))
+        return Forecast(self, dynamics, how).next_state(states)
 
     def next_state_log_density(
         self, states: Any, next_states: Any, *, dynamics: Dynamics | None = None, **how: Any
     ) -> Array:
         """``ln Σ_j T(s' | s, j) p(j | s, data)`` of each pair, ``(n,)``."""
-        from scipy.special import logsumexp
-
-        queries = as_states(states)
-        loglik = self._dynamics(dynamics).log_likelihood(queries, as_states(next_states))
-        if len(queries) == 0:
-            return np.empty(0)
-        distinct, index = distinct_states(queries)
-        return np.asarray(logsumexp(loglik + np.log(self.policy(distinct, **how))[index], axis=1))
+        return Forecast(self, dynamics, how).log_density(states, next_states)
 
     def next_state_samples(
         self,
@@ -259,16 +249,9 @@ class Posterior:
         **how: Any,
     ) -> Array:
         """Draws of the next state, ``(n_samples, n)`` integers or ``(n_samples, n, d)`` floats."""
-        from onlooker.worlds._rollout import draw_actions
-
         n_samples = positive_integer("n_samples", n_samples)
         rng = np.random.default_rng(random_state)
-        queries = as_states(states)
-        cumulative = np.cumsum(self.policy(queries, **how), axis=1)
-        tiled = np.concatenate([queries] * n_samples)
-        actions = draw_actions(np.concatenate([cumulative] * n_samples), rng)
-        drawn = self._dynamics(dynamics).sample(tiled, actions, rng)
-        return np.asarray(drawn.reshape(n_samples, len(queries), *queries.shape[1:]))
+        return Forecast(self, dynamics, how).samples(states, n_samples, rng)
 
     def log_predictive(
         self, demos: Demonstrations, *, dynamics: Dynamics | None = None, **how: Any
@@ -291,23 +274,11 @@ class Posterior:
     ) -> Demonstrations:
         """Imitate: simulate the predictive policy for `length` states from each start state.
 
+        Where the dynamics has unknown parameters, each trajectory moves by those of one draw.
         Further arguments go to `policy`.
         """
-        from onlooker.worlds._rollout import draw_actions, roll_out
-
-        dynamics = self._dynamics(dynamics)
-        start = as_states(start_states)
-        n_states = getattr(dynamics, "n_states", _MOST_TABULATED + 1)
-        table = None
-        if n_states <= _MOST_TABULATED:
-            table = np.cumsum(self.policy(np.arange(n_states), **how), axis=1)
-
-        def act(states: Array, rng: np.random.Generator) -> Array:
-            if table is not None:
-                return draw_actions(table[states], rng)
-            return draw_actions(np.cumsum(self.policy(states, **how), axis=1), rng)
-
-        return roll_out(start, length, act, dynamics, np.random.default_rng(random_state))[0]
+        rng = np.random.default_rng(random_state)
+        return Forecast(self, dynamics, how).rollout(start_states, length, rng)
 
     # -- partitions -----------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ from onlooker._validation import (
     as_array,
     finite_array,
     positive_integer,
-    positive_number,
     read_only,
 )
 from onlooker.demonstrations import as_real_states
-from onlooker.dynamics.base import check_actions
+from onlooker.dynamics.base import TransitionLikelihood, Values, check_actions
+from onlooker.hyper import Prior, check_hyper
 
 
 class DisplacementDynamics:
@@ -27,7 +27,14 @@ class DisplacementDynamics:
     steps
         ``(A, d)``: the mean displacement of each action.
     sigma
-        Standard deviation of the noise in every dimension.
+        Standard deviation of the noise in every dimension: a number fixes it, a prior infers it.
+    step
+        A length that all `steps` are multiplied by; a prior infers it.
+
+    Notes
+    -----
+    With a prior, draws are found in ``posterior.hyper`` under ``"sigma"`` and ``"step"``; the
+    dynamics by itself is the one at the priors' means.
 
     Examples
     --------
@@ -36,28 +43,53 @@ class DisplacementDynamics:
     np.int64(1)
     """
 
-    def __init__(self, steps: Any, sigma: float) -> None:
+    def __init__(
+        self, steps: Any, sigma: float | Prior, step: float | Prior = 1.0
+    ) -> None:
         steps = np.array(finite_array("steps", steps, ndim=2))  # a copy: the caller's may change
         if 0 in steps.shape:
             raise ValueError(f"steps must be (A, d) with A, d > 0, got shape {steps.shape}")
-        self.steps = read_only(steps)
-        self.sigma = positive_number("sigma", sigma)
+        self.parameters: dict[str, Prior] = {}
+        for name, value in (("sigma", sigma), ("step", step)):
+            check_hyper(name, value)
+            if isinstance(value, Prior):
+                self.parameters[name] = value
+        self.unit_steps = read_only(steps if isinstance(step, Prior) else float(step) * steps)
+        self.steps = read_only(step.mean * steps) if isinstance(step, Prior) else self.unit_steps
+        self.sigma = sigma.mean if isinstance(sigma, Prior) else float(sigma)
 
     @classmethod
     def compass(
-        cls, n_directions: int = 24, step: float = 1.0, sigma: float = 0.2, *, stay: bool = False
+        cls,
+        n_directions: int = 24,
+        step: float | Prior = 1.0,
+        sigma: float | Prior = 0.2,
+        *,
+        stay: bool = False,
     ) -> Self:
         """Steps of one length in `n_directions` directions, from the x axis counter-clockwise.
 
         With ``stay=True`` one more action, the last, stands still.
         """
         n_directions = positive_integer("n_directions", n_directions)
-        step = positive_number("step", step)
         angles = 2 * np.pi * np.arange(n_directions) / n_directions
-        steps = step * np.column_stack([np.cos(angles), np.sin(angles)])
+        steps = np.column_stack([np.cos(angles), np.sin(angles)])
         if stay:
             steps = np.vstack([steps, np.zeros(2)])
-        return cls(steps, sigma)
+        return cls(steps, sigma, step)
+
+    def at(self, values: Values) -> DisplacementDynamics:
+        """The dynamics with known noise and step length."""
+        return DisplacementDynamics(
+            self.unit_steps, values.get("sigma", self.sigma), values.get("step", 1.0)
+        )
+
+    def transition_likelihood(self, states: Any, next_states: Any) -> TransitionLikelihood:
+        """The likelihood of transitions as a function of noise and step length."""
+        from onlooker.inference.likelihoods import DisplacementLikelihood
+
+        moves = self._check("next_states", next_states) - self._check("states", states)
+        return DisplacementLikelihood(moves, self.unit_steps, self.sigma)
 
     @property
     def n_actions(self) -> int:
@@ -70,9 +102,10 @@ class DisplacementDynamics:
         return int(self.steps.shape[1])
 
     def __repr__(self) -> str:
+        told = {"sigma": f"{self.sigma:g}"} | {k: repr(v) for k, v in self.parameters.items()}
         return (
             f"DisplacementDynamics({self.n_actions} actions in {self.n_dims} dimensions, "
-            f"sigma={self.sigma:g})"
+            f"{', '.join(f'{name}={value}' for name, value in told.items())})"
         )
 
     def _check(self, name: str, states: Any) -> Array:

@@ -10,6 +10,7 @@ from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, 
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
 from onlooker.inference.indicators import Scheme
+from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
 from onlooker.inference.state import Data, State, Tables, count, make_tables
@@ -58,6 +59,11 @@ class Chain:
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
+        self.parameters: ParameterSampler | None = None
+        if problem.parameters:
+            self.parameters = ParameterSampler(problem, self.layout)
+            self.data = Data(self.layout.first, self.parameters.likelihood)
+            self.parameters.set(self.parameters.start() if state is None else state.hyper)
         self.state = self._start(rng) if state is None else state
         self.tables = self._make_tables()
 
@@ -70,6 +76,8 @@ class Chain:
             actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
         )
         hyper = {"alpha": start_of(self.concentration), **hyper}
+        if self.parameters is not None:
+            hyper |= self.parameters.start()
         state = State(rng, actions, labels, counts, hyper, arrays)
         if not self.collapsed:
             controllers = np.empty(counts.cluster.shape)
@@ -111,7 +119,7 @@ class Chain:
         )
 
     def sweep(self) -> None:
-        """Draw actions, controllers, partition and hyper-parameters once."""
+        """Draw actions, dynamics, controllers, partition and hyper-parameters once."""
         state = self.state
         if self.collapsed:
             collapsed_actions(
@@ -133,6 +141,8 @@ class Chain:
                 self.blocked,
                 state.rng,
             )
+        if self.parameters is not None:
+            self.parameters.update(state)
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
         if not self.collapsed:
@@ -188,10 +198,13 @@ class Chain:
     def log_joint(self) -> float:
         """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
         state = self.state
-        chosen = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1)
+        if self.parameters is None:
+            loglik = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1).sum()
+        else:
+            loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
         log_dm = (
             self.tables.action[state.counts.cluster[used]].sum()
             - self.tables.total[state.counts.total[used]].sum()
         )
-        return float(chosen.sum() + log_dm + self.partition.log_prior(state))
+        return float(loglik + log_dm + self.partition.log_prior(state))

@@ -11,10 +11,12 @@ import numpy as np
 
 from onlooker._validation import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
-from onlooker.dynamics.base import Dynamics
+from onlooker.dynamics.base import Dynamics, unknown_parameters
+from onlooker.hyper import Prior
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
+_TAKEN = {"alpha", "beta", "gamma", "nu", "offset", "scale"}  # names of other hyper-parameters
 
 
 class UnidentifiableActionsWarning(UserWarning):
@@ -76,6 +78,7 @@ class Problem:
         self.node_of = read_only(node_of.astype(np.int64))
         self.loglik = read_only(_check_loglik(loglik, len(node_of)))
         self.dynamics: Dynamics | None = None
+        self.next_states: Array | None = None
 
     def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
@@ -125,10 +128,26 @@ class Problem:
         node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
-        problem.dynamics = dynamics
+        problem.set_world(dynamics, next_states)
         problem._warn_of_unidentifiable(stacklevel=3)
         _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
+
+    def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
+        """Keep the model of the world, and where the transitions end."""
+        taken = _TAKEN & unknown_parameters(dynamics).keys()
+        if taken:
+            raise ValueError(
+                f"dynamics has a parameter called {min(taken)!r}, the name of another "
+                "hyper-parameter; rename it"
+            )
+        self.dynamics = dynamics
+        self.next_states = None if next_states is None else read_only(next_states)
+
+    @property
+    def parameters(self) -> dict[str, Prior]:
+        """Unknown parameters of the dynamics, with their priors."""
+        return {} if self.next_states is None else unknown_parameters(self.dynamics)
 
     def _refuse_repeated_states(self) -> None:
         distinct, index = distinct_states(self.states)
@@ -244,7 +263,7 @@ def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Arr
 
 def _warn_of_misfit(dynamics: Any, loglik: Array, stacklevel: int) -> None:
     """Warn if a dynamics that can tell says that its actions are far from what was seen."""
-    if not hasattr(dynamics, "misfit"):
+    if not hasattr(dynamics, "misfit") or unknown_parameters(dynamics):
         return
     typical = float(np.median(dynamics.misfit(loglik)))
     if typical > _FAR:

@@ -74,7 +74,12 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
+    ends = {} if problem.next_states is None else {"next_states": problem.next_states}
+    if problem.parameters:  # else the likelihoods say it all
+        arrays |= ends
+        identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
     mark = fingerprint(identity, arrays)
+    arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
     header = {
         "what": "onlooker run",
@@ -89,8 +94,8 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
             "dimensions": None if problem.states.ndim == 1 else problem.states.shape[1],
         },
         "prior_text": repr(plan.prior),
-        **identity,
         "dynamics": encode_dynamics(problem.dynamics, arrays),
+        **identity,
         "draws": plan.draws,
         "chains": plan.chains,
     }
@@ -107,7 +112,8 @@ def restore_plan(
     with warnings.catch_warnings():  # it was told when the problem was made
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
         problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
-    problem.dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    problem.set_world(dynamics, arrays.get("next_states"))
     if prior is None:
         try:
             prior = decode(header["prior"], arrays)
