@@ -141,7 +141,9 @@ class Forecast:
         dynamics = self.dynamics
         if self._names:
             which = rng.choice(self.chosen, size=len(start))
-            dynamics = _ManyWorlds(dynamics.n_actions, {int(b): self.world(b) for b in which}, which)
+            dynamics = _ManyWorlds(
+                dynamics.n_actions, {int(b): self.world(b) for b in which}, which
+            )
         return roll_out(start, length, act, dynamics, rng)[0]
 
 

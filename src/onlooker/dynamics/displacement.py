@@ -43,9 +43,7 @@ class DisplacementDynamics:
     np.int64(1)
     """
 
-    def __init__(
-        self, steps: Any, sigma: float | Prior, step: float | Prior = 1.0
-    ) -> None:
+    def __init__(self, steps: Any, sigma: float | Prior, step: float | Prior = 1.0) -> None:
         steps = np.array(finite_array("steps", steps, ndim=2))  # a copy: the caller's may change
         if 0 in steps.shape:
             raise ValueError(f"steps must be (A, d) with A, d > 0, got shape {steps.shape}")

@@ -90,6 +90,4 @@ def _other_actions(intended: TabularDynamics) -> TabularDynamics:
         total = sum(intended.matrices[1:], intended.matrices[0])
         return TabularDynamics([(total - matrix) / (n - 1) for matrix in intended.matrices])
     table = intended.toarray()
-    return TabularDynamics(
-        np.maximum(table.sum(axis=1, keepdims=True) - table, 0.0) / (n - 1)
-    )
+    return TabularDynamics(np.maximum(table.sum(axis=1, keepdims=True) - table, 0.0) / (n - 1))

@@ -13,7 +13,8 @@ from onlooker.inference.indicators import Scheme
 from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
-from onlooker.inference.state import Data, State, Tables, count, make_tables
+from onlooker.inference.starts import start_at
+from onlooker.inference.state import Data, Point, State, Tables, count, make_tables
 
 _NO_CONTROLLERS = np.zeros((0, 0))
 
@@ -37,8 +38,10 @@ class Chain:
     rng
         The chain's own generator.
     state
-        Where to go on from; without it the chain starts with actions drawn from their
-        likelihoods.
+        Where to go on from.
+    point
+        Where to start; without state and point the chain starts as the prior likes to, with
+        actions drawn from their likelihoods.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Chain:
         blocked: bool = False,
         rng: np.random.Generator | None = None,
         state: State | None = None,
+        point: Point | None = None,
     ) -> None:
         self.problem = problem
         self.partition = partition
@@ -63,22 +67,30 @@ class Chain:
         if problem.parameters:
             self.parameters = ParameterSampler(problem, self.layout)
             self.data = Data(self.layout.first, self.parameters.likelihood)
-            self.parameters.set(self.parameters.start() if state is None else state.hyper)
-        self.state = self._start(rng) if state is None else state
+        self.state = self._start(rng, point) if state is None else state
+        if self.parameters is not None and state is not None:
+            self.parameters.set(state.hyper)
         self.tables = self._make_tables()
 
-    def _start(self, rng: np.random.Generator | None) -> State:
+    def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
-        actions = np.empty(self.problem.n_transitions, dtype=np.int32)
-        draw_from_likelihood(actions, self.data.likelihood, rng)
-        labels, arrays, hyper = self.partition.start(rng)
-        counts = count(
-            actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
-        )
-        hyper = {"alpha": start_of(self.concentration), **hyper}
+        hyper = {"alpha": start_of(self.concentration)}
         if self.parameters is not None:
             hyper |= self.parameters.start()
-        state = State(rng, actions, labels, counts, hyper, arrays)
+        if point is not None:
+            hyper |= {name: point.hyper[name] for name in hyper}
+        if self.parameters is not None:
+            self.parameters.set(hyper)
+        if point is None:
+            actions = np.empty(self.problem.n_transitions, dtype=np.int32)
+            draw_from_likelihood(actions, self.data.likelihood, rng)
+            labels, arrays, own = self.partition.start(rng)
+        else:
+            actions = point.actions[self.layout.order].astype(np.int32)
+            labels, arrays, own = start_at(self.partition, point, rng)
+        n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
+        counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
+        state = State(rng, actions, labels, counts, hyper | own, arrays)
         if not self.collapsed:
             controllers = np.empty(counts.cluster.shape)
             draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)

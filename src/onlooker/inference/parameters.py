@@ -28,9 +28,7 @@ class ParameterSampler:
         self.likelihood = np.empty_like(layout.likelihood)
         """``(M, A)``: the scaled likelihoods at the values last set."""
         states = problem.states[problem.node_of[layout.order]]
-        self._model = likelihood_of(
-            problem.dynamics, states, problem.next_states[layout.order]
-        )
+        self._model = likelihood_of(problem.dynamics, states, problem.next_states[layout.order])
 
     def start(self) -> dict[str, float]:
         """The priors' means."""

@@ -133,6 +133,31 @@ class Problem:
         _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
 
+    def extended(self, demos: Demonstrations) -> Problem:
+        """The problem with more demonstrations: old nodes and transitions first, as they are."""
+        if self.dynamics is None:
+            raise ValueError(
+                "the problem was made without dynamics, so new transitions have no likelihood; "
+                "make it by Problem.from_demonstrations"
+            )
+        if demos.states.shape[1:] != self.states.shape[1:]:
+            raise ValueError(
+                f"new demonstrations have states of shape {demos.states.shape[1:]}, "
+                f"the problem's have {self.states.shape[1:]}"
+            )
+        starts, ends = demos.transitions()
+        loglik = self.dynamics.log_likelihood(starts, ends)
+        states, node = distinct_states(np.concatenate([self.states, demos.states]))
+        new = Problem.__new__(Problem)
+        new._set(
+            np.concatenate([self.node_of, node[self.n_nodes :][demos.transition_starts()]]),
+            np.concatenate([self.loglik, loglik]),
+            states,
+        )
+        known = self.next_states is not None
+        new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
+        return new
+
     def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
         """Keep the model of the world, and where the transitions end."""
         taken = _TAKEN & unknown_parameters(dynamics).keys()

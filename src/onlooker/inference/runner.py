@@ -14,7 +14,7 @@ from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
-from onlooker.inference.state import State
+from onlooker.inference.state import Point, State
 from onlooker.partitions.base import PartitionPrior
 
 _MOST_ALPHA = 1e9
@@ -35,6 +35,8 @@ class Plan:
     chains: int
     seed: int
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
+    starts: Draws | None = None
+    """Where chains start, one point each; None: where the prior likes to."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -85,7 +87,17 @@ class Plan:
             blocked=self.blocked,
             rng=self.rng(chain),
             state=state,
+            point=None if self.starts is None else _point(self.starts, chain),
         )
+
+
+def _point(starts: Draws, chain: int) -> Point:
+    return Point(
+        starts.labels[chain],
+        starts.actions[chain],
+        {name: float(values[chain]) for name, values in starts.hyper.items()},
+        None if starts.links is None else starts.links[chain],
+    )
 
 
 def seed_of(random_state: Any) -> int:

@@ -78,6 +78,8 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     if problem.parameters:  # else the likelihoods say it all
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
+    if plan.starts is not None:
+        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -120,6 +122,7 @@ def restore_plan(
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
     options = {name: header["options"][name] for name in _OPTIONS}
+    starts = within("start.", arrays)
     return Plan(
         problem=problem,
         prior=prior,
@@ -127,6 +130,7 @@ def restore_plan(
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
+        starts=Draws.from_arrays(starts) if starts else None,
         **options,
     )
 
@@ -295,7 +299,7 @@ class Store:
             )
         if found["fingerprint"] == header["fingerprint"]:
             return
-        for name in ("problem", "prior", "options", "seed"):
+        for name in ("problem", "prior", "options", "seed", "dynamics"):
             if found[name] != header[name]:
                 raise StoreMismatchError(
                     f"{self.path} holds another run ({_difference(name, found, header)}); choose "
