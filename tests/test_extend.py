@@ -23,6 +23,8 @@ from onlooker.partitions import (
 from onlooker.worlds import CircularMotion
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_dynamics
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+
 COORDINATES = np.array([[0.0, 0.0], [0.7, 0.3], [1.5, -0.2], [0.4, 1.6]])
 DYNAMICS = ring_dynamics(4)
 OLD, NEW = [[0, 1, 1]], [[2, 1], [3, 0, 1]]
@@ -128,14 +130,12 @@ def extend_small(name, **options):
     return first.extend(NEW, **options), enumerated(model, parameters)
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_extended_chains_match_the_enumerated_posterior_of_all_data(name):
     posterior, oracle = extend_small(name)
     assert exact.compare(posterior, oracle) == []
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
 def test_an_extension_that_mistakes_the_new_transitions_is_caught(monkeypatch):
     right = Problem.extended
 
@@ -150,7 +150,6 @@ def test_an_extension_that_mistakes_the_new_transitions_is_caught(monkeypatch):
     assert exact.compare(posterior, oracle) != []
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
 def test_extended_and_fresh_chains_cannot_be_told_apart():
     world = CircularMotion(n_actions=8)
     demos, _ = world.rollout(4, 25, random_state=0)
@@ -173,26 +172,24 @@ def test_extended_and_fresh_chains_cannot_be_told_apart():
 def test_an_extension_can_be_stored_stopped_and_resumed(tmp_path):
     posterior = quick(Problem.from_demonstrations(tracks(3), PLANE), DistanceDependent())
     options = {"tune": 3, "random_state": 2, "progress": False}
-    with pytest.warns(UserWarning):
-        whole = posterior.extend(tracks(1, seed=1), draws=9, **options)
-        posterior.extend(tracks(1, seed=1), draws=4, store=tmp_path / "run", **options)
-        posterior.save(tmp_path / "first.npz")
-        loaded = Posterior.load(tmp_path / "first.npz")
-        parts = loaded.extend(
-            tracks(1, seed=1), draws=9, store=tmp_path / "run", resume=True, **options
-        )
+    whole = posterior.extend(tracks(1, seed=1), draws=9, **options)
+    posterior.extend(tracks(1, seed=1), draws=4, store=tmp_path / "run", **options)
+    posterior.save(tmp_path / "first.npz")
+    loaded = Posterior.load(tmp_path / "first.npz")
+    parts = loaded.extend(
+        tracks(1, seed=1), draws=9, store=tmp_path / "run", resume=True, **options
+    )
     assert_same_draws(whole, parts)
     assert_same_draws(whole, Posterior.load(tmp_path / "run"))
     other = quick(Problem.from_demonstrations(tracks(3), PLANE), DistanceDependent(), draws=5)
-    with pytest.raises(ValueError, match="another run|differs|fingerprint"):
+    with pytest.raises(ValueError, match="another run"):
         other.extend(tracks(1, seed=1), draws=9, store=tmp_path / "run", resume=True, **options)
 
 
 def test_extensions_can_be_extended():
     posterior = quick(Problem.from_demonstrations(OLD, DYNAMICS), ChineseRestaurant())
-    with pytest.warns(UserWarning):
-        posterior = posterior.extend(NEW[:1], tune=2, random_state=0, progress=False)
-        posterior = posterior.extend(NEW[1:], tune=2, random_state=0, progress=False)
+    posterior = posterior.extend(NEW[:1], tune=2, random_state=0, progress=False)
+    posterior = posterior.extend(NEW[1:], tune=2, random_state=0, progress=False)
     whole = Problem.from_demonstrations([*OLD, *NEW], DYNAMICS)
     np.testing.assert_array_equal(posterior.problem.node_of, whole.node_of)
 
@@ -201,8 +198,7 @@ def test_controllers_that_are_drawn_go_on_too():
     posterior = quick(
         Problem.from_demonstrations(OLD, DYNAMICS), ChineseRestaurant(), collapsed=False
     )
-    with pytest.warns(UserWarning):
-        longer = posterior.extend(NEW, tune=2, random_state=0, progress=False)
+    longer = posterior.extend(NEW, tune=2, random_state=0, progress=False)
     assert longer.labels.shape == (2, 8, 4)
 
 

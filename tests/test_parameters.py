@@ -17,6 +17,7 @@ from onlooker.inference import likelihoods
 from onlooker.inference.chain import Chain
 from onlooker.inference.cluster import Errand, advance
 from onlooker.inference.likelihoods import AnyLikelihood, DisplacementLikelihood, MixtureLikelihood
+from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from small_runs import assert_same_draws, quick, ring_dynamics
 
@@ -550,7 +551,7 @@ def test_a_parameter_with_the_name_of_another_is_refused():
 def test_noise_that_data_do_not_show_must_be_fixed():
     dynamics = DisplacementDynamics(STEPS, SIGMA)
     problem = problem_of(dynamics, STATES[NODE_OF] + STEPS[[0, 1, 2, 0, 1]])
-    with pytest.raises(RuntimeError, match="fix it to a number"), pytest.warns(UserWarning):
+    with pytest.raises(RuntimeError, match="fix it to a number"), pytest.warns(ChainFailedWarning):
         quick(problem, Mixing(2))
 
 

@@ -141,9 +141,8 @@ class Forecast:
         dynamics = self.dynamics
         if self._names:
             which = rng.choice(self.chosen, size=len(start))
-            dynamics = _ManyWorlds(
-                dynamics.n_actions, {int(b): self.world(b) for b in which}, which
-            )
+            worlds = {int(draw): self.world(draw) for draw in np.unique(which)}
+            dynamics = _ManyWorlds(dynamics.n_actions, worlds, which)
         return roll_out(start, length, act, dynamics, rng)[0]
 
 

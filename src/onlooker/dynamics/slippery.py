@@ -11,6 +11,9 @@ from onlooker.dynamics.base import TransitionLikelihood, Values
 from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.hyper import Beta, Prior, check_hyper
 
+MOSTLY = Beta(8.0, 2.0)
+"""Actions mostly succeed."""
+
 
 class SlipperyDynamics(TabularDynamics):
     """``T = p · T_intended + (1 - p) · T_slip``: an action succeeds with probability p.
@@ -33,9 +36,7 @@ class SlipperyDynamics(TabularDynamics):
     array([[0.9, 0.1]])
     """
 
-    def __init__(
-        self, intended: Any, slip: Any = None, success: float | Prior = Beta(8.0, 2.0)
-    ) -> None:
+    def __init__(self, intended: Any, slip: Any = None, success: float | Prior = MOSTLY) -> None:
         check_hyper("success", success, zero_ok=True)
         self.parameters: dict[str, Prior] = {}
         if isinstance(success, Prior):
