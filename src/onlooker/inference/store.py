@@ -2,8 +2,9 @@
 
 A store is a directory:
 
-    run.json                     what it is: sizes, prior, options, seed, versions
-    problem.npz                  the problem and whatever arrays prior and dynamics hold
+    run.json                     what it is: sizes, prior, options, seed, versions, command
+    problem.npz                  the problem, the trajectories it was made of, and whatever arrays
+                                 prior and dynamics hold
     chain-000/part-000001234.npz draws of a chain since its last part, and all that the chain
                                  remembered after so many sweeps, its random generator included
     lock                         who writes
@@ -17,6 +18,8 @@ import datetime
 import json
 import os
 import platform
+import shlex
+import sys
 import time
 import warnings
 import zipfile
@@ -40,7 +43,7 @@ from onlooker.inference.codec import (
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.files import read_arrays, within, write_arrays, write_atomically
 from onlooker.inference.lock import Lock
-from onlooker.inference.problem import Problem, UnidentifiableActionsWarning
+from onlooker.inference.problem import Paths, Problem, UnidentifiableActionsWarning
 from onlooker.inference.runner import Plan, Runner
 from onlooker.inference.state import State
 
@@ -76,6 +79,8 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
     mark = fingerprint(identity, arrays)
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
+    if problem.paths is not None:
+        arrays |= {f"paths.{name}": values for name, values in problem.paths._asdict().items()}
     header = {
         "what": "onlooker run",
         "format": FORMAT,
@@ -93,8 +98,15 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
         "dynamics": encode_dynamics(problem.dynamics, arrays),
         "draws": plan.draws,
         "chains": plan.chains,
+        "command": _command(),
     }
     return header, arrays
+
+
+def _command() -> str | None:
+    """The command that makes this run, if it is one of onlooker's own."""
+    name = Path(sys.argv[0]).stem if sys.argv else ""
+    return shlex.join([name, *sys.argv[1:]]) if name == "onlooker" else None
 
 
 def restore_plan(
@@ -108,6 +120,8 @@ def restore_plan(
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
         problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
     problem.dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    paths = within("paths.", arrays)  # older stores have none
+    problem.paths = Paths(**paths) if paths else None
     if prior is None:
         try:
             prior = decode(header["prior"], arrays)
