@@ -156,7 +156,8 @@ class _Work:
         """Put the mean of the rows of one time into the first of them."""
         run = np.cumsum(~repeats) - 1
         first = np.flatnonzero(~repeats)
-        away = self.circle.nearest(self.states - self.states[first][run])
+        with np.errstate(invalid="ignore"):  # several infinities have no mean: they stay missing
+            away = self.circle.nearest(self.states - self.states[first][run])
         counts = np.bincount(run)
         sums = np.column_stack([np.bincount(run, weights=column) for column in away.T])
         several = counts > 1
@@ -249,16 +250,17 @@ class _Work:
         )
 
     def _treat_gaps(self, steps: Array, long: Array) -> None:
-        choice, account = self.cleaning.gaps, self.account
-        if choice == "resample":
+        choice, account = self.cleaning, self.account
+        irregular = choice.gap is None and account.off_step > _IRREGULAR * len(steps)
+        if choice.gaps == "resample":
             self._resample(steps)
-        elif choice == "split":
+        elif choice.gaps == "split":
             self._split(np.flatnonzero(long) + 1)
-        elif choice == "error" and account.gaps:
+        elif choice.gaps == "error" and account.gaps:
             raise ValueError(
                 f"{account.describe_steps()}; choose gaps='keep', 'split' or 'resample'"
             )
-        elif account.gaps or account.off_step > _IRREGULAR * len(steps):
+        elif choice.gaps == "keep" and (account.gaps or irregular):
             self._warn(
                 f"{account.describe_steps()}; every step counts as one transition all the same: "
                 "choose gaps='split' or 'resample' where that is wrong"
