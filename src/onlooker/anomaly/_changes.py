@@ -19,29 +19,37 @@ class Changes(NamedTuple):
     low: Array
     high: Array
     end: Array
+    part: Array
+    """0 if behaviour changed, 1 if blur did."""
 
 
-def locate(standardised: Array, offsets: Array, level: float) -> Changes:
+def locate(behaviour: Array, blur: Array, offsets: Array, level: float) -> Changes:
     """The most probable onset of each trajectory's worst stretch, with a credible interval.
 
     The stretch ends where the CUSUM is highest. That it began at step τ has the posterior
 
         p(τ) ∝ ∫ Π_{t ≥ τ} N(x_t; δ, 1) / N(x_t; 0, 1) · N(δ; 0, 3²) dδ
 
-    with a uniform prior over the steps up to its end, x the standardised excess.
+    with a uniform prior over the steps up to its end; x is the standardised excess of that part of
+    the surprise whose CUSUM gets higher.
     """
     from onlooker.anomaly import _kernels
 
-    end = np.empty(len(offsets) - 1, dtype=np.int64)
-    _kernels.peaks(standardised, offsets, SLACK, end)
+    height = np.empty((2, len(offsets) - 1))
+    ends = np.empty(height.shape, dtype=np.int64)
+    for row, series in enumerate((behaviour, blur)):
+        _kernels.peaks(series, offsets, SLACK, height[row], ends[row])
+    part = height.argmax(axis=0)
+    end = np.take_along_axis(ends, part[None], axis=0)[0]
     onset, low, high = (np.full(len(end), -1) for _ in range(3))
     for i in np.flatnonzero(end >= 0):
-        weights = onset_posterior(standardised[offsets[i] : offsets[i] + end[i] + 1])
+        series = blur if part[i] else behaviour
+        weights = onset_posterior(series[offsets[i] : offsets[i] + end[i] + 1])
         below = np.cumsum(weights)
         onset[i] = int(weights.argmax())
         low[i] = int(np.searchsorted(below, (1 - level) / 2))
         high[i] = min(int(np.searchsorted(below, (1 + level) / 2)), int(end[i]))
-    return Changes(onset, np.minimum(low, onset), np.maximum(high, onset), end)
+    return Changes(onset, np.minimum(low, onset), np.maximum(high, onset), end, part)
 
 
 def onset_posterior(standardised: Array) -> Array:

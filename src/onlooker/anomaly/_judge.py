@@ -10,12 +10,13 @@ from onlooker._validation import Array
 from onlooker.anomaly import _kernels
 from onlooker.anomaly._changes import SLACK
 from onlooker.anomaly._draws import Actor
-from onlooker.anomaly._predictive import ENTRIES, FEW, Outcome, Predictive, Tick, rounds
+from onlooker.anomaly._predictive import ENTRIES, FEW, Outcome, Predictive, Surprise, Tick, rounds
 
 LEAST_SPREAD = 0.1  # nats; where the surprise is all but certain, rounding must not raise alarms
 
 _COLUMNS = (
-    "score", "p_value", "p_calm", "p_change", "p_standstill", "p_any", "standstill", "n_replicates",
+    "score", "p_value", "p_calm", "p_misfit", "p_change", "p_standstill", "p_any",
+    "standstill", "n_replicates",
 )  # fmt: skip
 _COUNTS = ("standstill", "n_replicates")
 
@@ -30,12 +31,12 @@ class Judge:
         How replicates move, and who acts in them.
     seen
         The steps that were observed.
-    expected, scale
-        Of every step's surprise.
+    expected, scales
+        ``(2, n)``: mean and standard deviation of both parts of every step's surprise.
     first
         Where the steps of each trajectory begin, and where the last ones end.
     cap
-        Most that a step may add to a sum, in its scale.
+        Most that a step may add to the score, in its standard deviations.
     n_replicates, most
         Of each trajectory, and of those that few replicates surpass.
     """
@@ -44,7 +45,7 @@ class Judge:
     actor: Actor
     seen: Outcome
     expected: Array
-    scale: Array
+    scales: Array
     first: Array
     cap: float
     n_replicates: int
@@ -65,7 +66,9 @@ class Judge:
 
     def _compare(self, which: Array) -> Array:
         steps, offsets = self._gather(which)
-        seen = Outcome(*(values[None, steps] for values in self.seen))
+        surprise, repeats = self.seen
+        seen = Outcome(Surprise(*(values[steps] for values in surprise)), repeats[steps])
+        seen = seen.reshape(1, len(steps))
         observed = self._statistics(seen, steps, offsets)[0]
         pool = self._replicate(steps, offsets, self.n_replicates)
         out = np.empty((len(which), len(_COLUMNS)))
@@ -88,29 +91,35 @@ class Judge:
         return steps, offsets
 
     def _replicate(self, steps: Array, offsets: Array, n_replicates: int) -> Array:
-        """``(n_replicates, trajectories, 4)``: statistics of simulated trajectories."""
+        """``(n_replicates, trajectories, 5)``: statistics of simulated trajectories."""
         found = []
         for actions in self.actor.act(steps, n_replicates, self.rng):
             tiled = np.tile(steps, len(actions))
             outcome = self.predictive.simulate(tiled, actions.ravel(), self.rng)
             self.tick(len(tiled))
-            taken = Outcome(*(values.reshape(actions.shape) for values in outcome))
-            found.append(self._statistics(taken, steps, offsets))
+            found.append(self._statistics(outcome.reshape(*actions.shape), steps, offsets))
         return np.concatenate(found)
 
     def _statistics(self, outcome: Outcome, steps: Array, offsets: Array) -> Array:
-        scale = self.scale[steps]
-        excess = outcome.surprise - self.expected[steps]
-        np.minimum(excess, self.cap * scale, out=excess)
-        out = np.empty((len(excess), len(offsets) - 1, 4))
-        _kernels.statistics(excess, scale, outcome.fit, outcome.repeats, offsets, SLACK, out)
+        behaviour, blur = outcome.surprise
+        out = np.empty((len(behaviour), len(offsets) - 1, 5))
+        _kernels.statistics(
+            behaviour - self.expected[0, steps],
+            blur - self.expected[1, steps],
+            self.scales[:, steps],
+            outcome.repeats,
+            offsets,
+            self.cap,
+            SLACK,
+            out,
+        )
         return np.round(out, 9)  # equal histories are ties, whatever the rounding
 
 
 def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     """Where trajectories stand among their replicates; and how few of these are beyond them.
 
-    The smallest of the four p-values is itself ranked among the smallest of each replicate, so it
+    The smallest of the five p-values is itself ranked among the smallest of each replicate, so it
     needs no correction.
     """
     from scipy.stats import rankdata
@@ -122,5 +131,5 @@ def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     p_any = (smallest <= smallest[0]).mean(axis=0)
     spread = np.maximum(pool[..., 0].std(axis=0), LEAST_SPREAD)
     score = (observed[:, 0] - pool[..., 0].mean(axis=0)) / spread
-    columns = [score, *(beyond[0] / n).T, p_any, observed[:, 3], np.full(len(observed), n - 1)]
+    columns = [score, *(beyond[0] / n).T, p_any, observed[:, 4], np.full(len(observed), n - 1)]
     return np.column_stack(columns), smallest[0] - 1

@@ -18,23 +18,49 @@ Tick = Callable[[int], None]
 """Told how many more steps were simulated."""
 
 
-class Moments(NamedTuple):
-    """What the surprise of every step should be, ``(n,)`` each."""
+class Surprise(NamedTuple):
+    """The surprise of steps, ``-ln q(s') = behaviour + blur``, in its two parts."""
 
-    mean: Array
-    sd: Array
-    p_value: Array
-    """Probability of a surprise at least as large as the one observed."""
+    behaviour: Array
+    """``-ln q(s') / q_0(s')``, with q_0 the predictive of a policy that takes all actions alike:
+    what tells this policy from any other, free of units."""
+    blur: Array
+    """``-ln q_0(s')``: how badly the step fits what actions do, whichever."""
+
+    @property
+    def total(self) -> Array:
+        """``-ln q(s')``."""
+        return self.behaviour + self.blur
 
 
 class Outcome(NamedTuple):
-    """Steps taken, one value each."""
+    """Steps taken."""
 
-    surprise: Array
-    fit: Array
-    """``max_j ln T(s' | s, j)``: how well the best action explains the step."""
+    surprise: Surprise
     repeats: Array
-    """Whether the step ends exactly where it began."""
+    """Whether each step ends exactly where it began."""
+
+    def reshape(self, *shape: int) -> Outcome:
+        """The same as tables."""
+        parts = (values.reshape(shape) for values in self.surprise)
+        return Outcome(Surprise(*parts), self.repeats.reshape(shape))
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation of something about every step."""
+
+    mean: Array
+    sd: Array
+
+
+class Moments(NamedTuple):
+    """What the surprise of every step should be."""
+
+    total: Spread
+    behaviour: Spread
+    blur: Spread
+    p_value: Array
+    """Probability of a total surprise at least as large as the one observed."""
 
 
 class Predictive:
@@ -58,8 +84,6 @@ class Predictive:
         self.policy = policy
         self.index = index
         self.cumulative = np.cumsum(policy, axis=1)
-        with np.errstate(divide="ignore"):
-            self._log_policy = np.log(policy)
 
     def __len__(self) -> int:
         return len(self.states)
@@ -69,35 +93,37 @@ class Predictive:
         """Number of actions."""
         return int(self.policy.shape[1])
 
-    def surprise(self, steps: Array, loglik: Array) -> Array:
-        """``-ln q_t(s')`` of `steps`; infinite where nothing that the policy does leads there."""
-        joint = self._log_policy[self.index[steps]]
-        joint += loglik
-        top = joint.max(axis=1)
+    def surprise(self, steps: Array, loglik: Array) -> Surprise:
+        """Of next states with these log-likelihoods; infinite where nothing leads there."""
+        top = loglik.max(axis=1)
         top[~np.isfinite(top)] = 0.0
-        joint -= top[:, None]
-        np.exp(joint, out=joint)
+        likelihood = loglik - top[:, None]
+        np.exp(likelihood, out=likelihood)
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(joint.sum(axis=1)) - top)
+            blur = -np.log(likelihood.mean(axis=1))
+            total = -np.log(np.einsum("na,na->n", likelihood, self.policy[self.index[steps]]))
+        behaviour = np.full(len(steps), np.inf)
+        np.subtract(total, blur, out=behaviour, where=np.isfinite(total))
+        return Surprise(behaviour, blur - top)
 
     def simulate(self, steps: Array, actions: Array, rng: np.random.Generator) -> Outcome:
         """Take `actions` at `steps`."""
-        surprise, fit = np.empty(len(steps)), np.empty(len(steps))
+        surprise = Surprise(np.empty(len(steps)), np.empty(len(steps)))
         repeats = np.empty(len(steps), dtype=bool)
         for part in parts(len(steps), self.n_actions, _BLOCK):
             here = self.states[steps[part]]
             drawn = np.asarray(self.dynamics.sample(here, actions[part], rng))
             loglik = np.asarray(self.dynamics.log_likelihood(here, drawn))
-            surprise[part] = self.surprise(steps[part], loglik)
-            fit[part] = loglik.max(axis=1)
+            surprise.behaviour[part], surprise.blur[part] = self.surprise(steps[part], loglik)
             repeats[part] = same_state(here, drawn)
-        if not np.isfinite(surprise).all():
-            where = int(steps[np.argmin(np.isfinite(surprise))])
+        possible = np.isfinite(surprise.behaviour)
+        if not possible.all():
+            where = int(steps[np.argmin(possible)])
             raise ValueError(
                 f"dynamics.sample drew a next state for step {where} that dynamics.log_likelihood "
                 "calls impossible; the two must belong to one model"
             )
-        return Outcome(surprise, fit, repeats)
+        return Outcome(surprise, repeats)
 
     def draw_actions(self, steps: Array, rng: np.random.Generator) -> Array:
         """An action of the policy for each of `steps`."""
@@ -112,25 +138,27 @@ class Predictive:
         """
         if hasattr(self.dynamics, "next_state_probabilities"):
             return self._summed(observed)
-        total, squares = np.zeros(len(self)), np.zeros(len(self))
+        sums, squares = np.zeros((3, len(self))), np.zeros((3, len(self)))
         above = np.zeros(len(self), dtype=np.int64)
         for surprise in self._replicates(np.arange(len(self)), n_replicates, rng, tick):
-            total += surprise.sum(axis=0)
-            squares += (surprise**2).sum(axis=0)
-            above += (surprise >= observed).sum(axis=0)
-        mean = total / n_replicates
-        sd = np.sqrt(np.maximum(squares / n_replicates - mean**2, 0.0))
+            for row, values in enumerate((surprise.total, *surprise)):
+                sums[row] += values.sum(axis=0)
+                squares[row] += (values**2).sum(axis=0)
+            above += (surprise.total >= observed).sum(axis=0)
+        sums /= n_replicates
+        sd = np.sqrt(np.maximum(squares / n_replicates - sums**2, 0.0))
         tried = np.full(len(self), n_replicates)
         for more in rounds(n_replicates, most):
             rare = np.flatnonzero((above < FEW) & np.isfinite(observed))
             for surprise in self._replicates(rare, more, rng, tick):
-                above[rare] += (surprise >= observed[rare]).sum(axis=0)
+                above[rare] += (surprise.total >= observed[rare]).sum(axis=0)
             tried[rare] += more
-        return Moments(mean, sd, (above + 1) / (tried + 1))
+        total, behaviour, blur = (Spread(*pair) for pair in zip(sums, sd, strict=True))
+        return Moments(total, behaviour, blur, (above + 1) / (tried + 1))
 
     def _replicates(
         self, steps: Array, n_replicates: int, rng: np.random.Generator, tick: Tick
-    ) -> Iterator[Array]:
+    ) -> Iterator[Surprise]:
         """Surprises of `steps` simulated so many times, ``(batch, len(steps))`` at a time."""
         if len(steps) == 0:
             return
@@ -138,11 +166,12 @@ class Predictive:
             tiled = np.tile(steps, part.stop - part.start)
             outcome = self.simulate(tiled, self.draw_actions(tiled, rng), rng)
             tick(len(tiled))
-            yield outcome.surprise.reshape(-1, len(steps))
+            yield outcome.reshape(-1, len(steps)).surprise
 
     def _summed(self, observed: Array) -> Moments:
         """Exact, over all next states of a finite space."""
-        mean, sd, p_value = (np.empty(len(self)) for _ in range(3))
+        means, sds = np.empty((3, len(self))), np.empty((3, len(self)))
+        p_value = np.empty(len(self))
         # Steps that share state and policy share the sums, and stay together when sorted.
         order = np.lexsort([self.index, self.states])
         new = np.ones(len(order), dtype=bool)
@@ -152,18 +181,26 @@ class Predictive:
             steps, first = order[part], new[part].copy()
             first[0] = True
             kind = np.cumsum(first) - 1
-            some = steps[first]
-            q = self.dynamics.next_state_probabilities(
-                self.states[some], self.policy[self.index[some]]
-            )
-            h = -np.log(np.where(q > 0, q, 1.0))
-            expected = (q * h).sum(axis=1)
-            mean[steps] = expected[kind]
-            sd[steps] = np.sqrt((q * (h - expected[:, None]) ** 2).sum(axis=1))[kind]
+            q, surprise = self._table(steps[first])
+            for row, values in enumerate((surprise.total, *surprise)):
+                mean = (q * values).sum(axis=1)
+                means[row, steps] = mean[kind]
+                sds[row, steps] = np.sqrt((q * (values - mean[:, None]) ** 2).sum(axis=1))[kind]
             # Rounding must not decide between next states that are equally likely.
-            as_rare = h[kind] >= observed[steps, None] - 1e-9
+            as_rare = surprise.total[kind] >= observed[steps, None] - 1e-9
             p_value[steps] = (q[kind] * as_rare).sum(axis=1)
-        return Moments(mean, sd, np.minimum(p_value, 1.0))
+        total, behaviour, blur = (Spread(*pair) for pair in zip(means, sds, strict=True))
+        return Moments(total, behaviour, blur, np.minimum(p_value, 1.0))
+
+    def _table(self, steps: Array) -> tuple[Array, Surprise]:
+        """``q`` of all next states, ``(len(steps), S)``, and their surprise (0 where q is)."""
+        mix = self.dynamics.next_state_probabilities
+        states, policy = self.states[steps], self.policy[self.index[steps]]
+        q, any_ = mix(states, policy), mix(states, np.full_like(policy, 1 / self.n_actions))
+        reached = q > 0
+        total = -np.log(np.where(reached, q, 1.0))
+        blur = -np.log(np.where(reached, any_, 1.0))
+        return q, Surprise(total - blur, blur)
 
 
 def draw_from(cumulative: Array, rows: Array, rng: np.random.Generator) -> Array:

@@ -27,10 +27,16 @@ class StepScores:
     expected, sd
         Mean and standard deviation of `surprise` under the nominal predictive, at the same state.
     excess
-        ``(h - expected) / sd``, no more than the `cap` that was asked for.
+        ``(surprise - expected) / sd``.
     p_value
-        Probability of a nominal step as surprising. Counts on simulation in continuous spaces, so
-        it is never 0 there; exact, and possibly 0, in finite ones.
+        Probability of a nominal step as surprising. Counted among simulations in continuous
+        spaces, so never 0 there; exact, and possibly 0, in finite ones.
+    behaviour, blur
+        The two parts of the surprise, each less its expectation and over its standard deviation,
+        limited to the `cap` that was asked for. With q_0 the next-state distribution of a policy
+        that takes all actions alike, ``behaviour`` is of ``-ln p / q_0``: another action than
+        the nominal ones. ``blur`` is of ``-ln q_0``: a step that fits no action well, or (below 0)
+        suspiciously well.
     misfit
         How far the step is from what *any* action does, in standard deviations (in a finite
         space: what would be as unlikely); infinite where all actions are impossible.
@@ -47,6 +53,8 @@ class StepScores:
     sd: Array
     excess: Array
     p_value: Array
+    behaviour: Array
+    blur: Array
     misfit: Array
     explained: Array
     repeats: Array
@@ -56,24 +64,28 @@ class StepScores:
 class TrajectoryScores:
     """One value a trajectory; ``(k,)`` arrays.
 
+    Every p-value is the share of replicates that are as odd in one respect, the trajectory
+    itself counted among them: of `n_replicates` it is at least ``1 / (n_replicates + 1)``.
+
     Attributes
     ----------
     n_steps
         Number of steps.
     score
-        Sum of the steps' excess surprise over its standard deviation among the replicates: 0 is
-        usual, above 3 is rare.
+        Sum of the steps' excess surprise about the *behaviour*, over its standard deviation among
+        the replicates: 0 is usual, above 3 is rare, whatever the length.
     p_value
-        Share of replicates as surprising as the trajectory.
-    p_calm
-        Share of replicates whose steps are as near to what some action does exactly: noise too
-        small, as of a smoothed or computed track.
+        Of `score`: other actions than the nominal ones.
+    p_calm, p_misfit
+        Of the steps' blur, on either side. Calm: too near to what actions do exactly, as of a
+        smoothed or computed track. Misfit: too far from it, as by drift or a glitch.
     p_change
-        Share of replicates with as high a CUSUM: a stretch that is not nominal.
+        Of the highest CUSUM of either part of the surprise: a stretch that is not nominal.
     p_standstill
-        Share of replicates that repeat their state as many times in a row: a frozen sensor.
+        Of `standstill`: a frozen sensor.
     p_any
-        Of all four together: share of replicates whose smallest p-value is as small.
+        Of all five together, without need of a correction: the smallest of them, ranked among
+        the smallest of each replicate.
     standstill
         Most steps in a row that ended exactly where they began.
     n_unexplained
@@ -83,14 +95,17 @@ class TrajectoryScores:
         credible interval; -1 if no step exceeded its expectation. Mind `p_change` first.
     end
         Last step of that stretch.
+    changed
+        ``"behaviour"`` or ``"blur"``: whose CUSUM that is.
     n_replicates
-        Replicates that the p-values count on; they are at least ``1 / (n_replicates + 1)``.
+        Replicates that the p-values count on.
     """
 
     n_steps: Array
     score: Array
     p_value: Array
     p_calm: Array
+    p_misfit: Array
     p_change: Array
     p_standstill: Array
     p_any: Array
@@ -100,6 +115,7 @@ class TrajectoryScores:
     onset_low: Array
     onset_high: Array
     end: Array
+    changed: Array
     n_replicates: Array
 
 
@@ -185,8 +201,31 @@ class AnomalyScores:
             raise ValueError(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
         frame = self.to_frame()
         found = frame[frame["p_change"] <= false_alarm]
-        columns = ["onset", "onset_low", "onset_high", "end", "p_change", "n_steps"]
+        columns = ["onset", "onset_low", "onset_high", "end", "changed", "p_change", "n_steps"]
         return found[columns].sort_values("p_change", kind="stable")
+
+    def against(self, nominal: AnomalyScores, by: str = "score") -> Array:
+        """P-values ``(k,)`` from other trajectories that are known to be nominal.
+
+        Those of the table believe the model: where it is wrong, be it in a noise that is not
+        Gaussian or a policy that is too sure of itself, nominal trajectories get flagged too.
+        These do not: they are the share of nominal trajectories that are as odd (conformal
+        p-values), so at most 5 % of nominal ones fall below 0.05 whatever the model, if all of
+        them were made alike. The price: they are at least ``1 / (len(nominal) + 1)``.
+
+        Parameters
+        ----------
+        nominal
+            Scores, by the same posterior, of nominal trajectories that it was not sampled from.
+        by
+            The column to compare: ``"score"`` or a p-value.
+        """
+        column = getattr(self.trajectories, by, None)
+        if column is None or not (by == "score" or by.startswith("p_")):
+            raise ValueError(f"by must be 'score' or a p-value of the trajectories, got {by!r}")
+        sign = 1 if by == "score" else -1
+        known = np.sort(-sign * getattr(nominal.trajectories, by))
+        return (1 + np.searchsorted(known, -sign * column, side="right")) / (1 + len(known))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers for JSON; infinite values become None."""

@@ -191,36 +191,39 @@ def _score(
             f"dynamics.log_likelihood gave shape {loglik.shape} for {len(states)} steps and "
             f"{predictive.n_actions} actions of the policy"
         )
-    everything = np.arange(len(states))
-    seen = Outcome(
-        predictive.surprise(everything, loglik), loglik.max(axis=1), same_state(states, next_states)
-    )
+    surprise = predictive.surprise(np.arange(len(states)), loglik)
+    seen = Outcome(surprise, same_state(states, next_states))
     work = 2 * options.n_replicates * len(states)
     first = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
     with _bar(progress, work, predictive.n_actions) as tick:
         moments = predictive.moments(
-            seen.surprise, options.n_replicates, options.max_replicates, rng, tick
+            surprise.total, options.n_replicates, options.max_replicates, rng, tick
         )
-        scale = np.maximum(moments.sd, LEAST_SPREAD)
+        both = (moments.behaviour, moments.blur)
+        expected = np.stack([spread.mean for spread in both])
+        scales = np.maximum(np.stack([spread.sd for spread in both]), LEAST_SPREAD)
         judge = Judge(
-            predictive, actor, seen, moments.mean, scale, first, options.cap,
+            predictive, actor, seen, expected, scales, first, options.cap,
             options.n_replicates, options.max_replicates, rng, tick,
         )  # fmt: skip
         verdicts = judge.all()
-    how_far = misfit(predictive.dynamics, loglik, moments.mean)
+    how_far = misfit(predictive.dynamics, loglik, moments.total.mean)
+    standardised = np.minimum((np.stack(surprise) - expected) / scales, options.cap)
     steps = StepScores(
         trajectory=demos.trajectory_of(),
         step=demos.transition_starts() - demos.offsets[demos.trajectory_of()],
-        surprise=seen.surprise,
-        expected=moments.mean,
-        sd=moments.sd,
-        excess=np.minimum((seen.surprise - moments.mean) / scale, options.cap),
+        surprise=surprise.total,
+        expected=moments.total.mean,
+        sd=moments.total.sd,
+        excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, LEAST_SPREAD),
         p_value=moments.p_value,
+        behaviour=standardised[0],
+        blur=standardised[1],
         misfit=how_far,
         explained=how_far <= options.far,
         repeats=seen.repeats,
     )
-    changes = locate(steps.excess, first, options.interval)
+    changes = locate(standardised[0], standardised[1], first, options.interval)
     unexplained = np.bincount(steps.trajectory, weights=~steps.explained, minlength=len(demos))
     trajectories = TrajectoryScores(
         n_steps=np.diff(first),
@@ -229,6 +232,7 @@ def _score(
         onset_low=changes.low,
         onset_high=changes.high,
         end=changes.end,
+        changed=np.array(["behaviour", "blur"])[changes.part],
         **verdicts,
     )
     names = getattr(demos, "names", None)
