@@ -161,7 +161,7 @@ class WrongDegrees(DisplacementLikelihood):
 
     def given(self, actions):
         right = super().given(actions)
-        missing = self._moves.size - len(self._moves)
+        missing = self.moves.size - len(self.moves)
         return lambda values: right(values) + missing * np.log(values["sigma"])
 
 
@@ -243,7 +243,7 @@ def test_prior_and_sampler_agree_on_the_joint_of_noise_step_and_data():
     for _ in range(10_000):
         chain.sweep()
         moves = draw_moves(chain.state.hyper, chain.state.actions)
-        chain.parameters._model._moves[:] = moves
+        chain.parameters.model.moves[:] = moves
         chain.parameters.set(chain.state.hyper)
         found.append(geweke_numbers(chain.state.hyper, chain.state.actions, moves))
     assert worst_z(np.array(expected), np.array(found)) < LIMIT
@@ -263,13 +263,14 @@ def grid_of_values(names):
         (DisplacementDynamics(STEPS, SIGMA, STEP), ["sigma", "step"]),
         (DisplacementDynamics(STEPS, SIGMA, 0.7), ["sigma"]),
         (DisplacementDynamics(STEPS, 0.3, STEP), ["step"]),
+        (DisplacementDynamics(STEPS, [[0.3, 0.5], [0.2, 0.4], [0.6, 0.1]], STEP), ["step"]),
         (SlipperyDynamics(INTENDED, SLIP, Beta(1, 1)), ["success"]),
         (
             SlipperyDynamics(TabularDynamics(INTENDED).matrices, TabularDynamics(SLIP), Beta(1, 1)),
             ["success"],
         ),
     ],
-    ids=["both", "sigma", "step", "success", "success, sparse"],
+    ids=["both", "sigma", "step", "step, noise by action", "success", "success, sparse"],
 )
 def test_quick_likelihoods_are_what_whole_tables_say(dynamics, names):
     assert list(dynamics.parameters) == names
@@ -300,7 +301,7 @@ def test_tiny_noise_about_long_steps_is_not_lost_to_rounding():
     rng = np.random.default_rng(0)
     actions = rng.integers(3, size=400)
     moves = 1e3 * STEPS[actions] + rng.normal(0, 1e-4, (400, 2))
-    model = DisplacementLikelihood(moves, STEPS, 1.0)
+    model = DisplacementLikelihood(moves, STEPS, np.ones_like(STEPS))
     at = model.given(actions)
     sigmas = np.linspace(0.9e-4, 1.1e-4, 41)
     best = sigmas[np.argmax([at({"sigma": s, "step": 1e3}) for s in sigmas])]

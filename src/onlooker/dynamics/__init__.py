@@ -2,6 +2,8 @@
 
 from onlooker.dynamics.base import Dynamics, UncertainDynamics
 from onlooker.dynamics.displacement import DisplacementDynamics
+from onlooker.dynamics.geographic import GeographicDynamics
+from onlooker.dynamics.gymnasium import GymnasiumDynamics
 from onlooker.dynamics.perturbed import PerturbedDynamics
 from onlooker.dynamics.slippery import SlipperyDynamics
 from onlooker.dynamics.tabular import TabularDynamics
@@ -9,6 +11,8 @@ from onlooker.dynamics.tabular import TabularDynamics
 __all__ = [
     "DisplacementDynamics",
     "Dynamics",
+    "GeographicDynamics",
+    "GymnasiumDynamics",
     "PerturbedDynamics",
     "SlipperyDynamics",
     "TabularDynamics",

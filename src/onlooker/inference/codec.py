@@ -84,6 +84,12 @@ def decode(value: Any, arrays: dict[str, Array]) -> Any:
     return made(**params)
 
 
+def _displacements() -> dict[str, type]:
+    from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
+
+    return {made.__name__: made for made in (DisplacementDynamics, GeographicDynamics)}
+
+
 def encode_dynamics(
     dynamics: Dynamics | None, arrays: dict[str, Array], name: str = "dynamics"
 ) -> Any:
@@ -91,15 +97,15 @@ def encode_dynamics(
 
     Arrays go to `arrays` under names that start with `name`.
     """
-    from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
+    from onlooker.dynamics import SlipperyDynamics, TabularDynamics
 
     if dynamics is None:
         return None
-    if isinstance(dynamics, DisplacementDynamics):
-        arrays[f"{name}.steps"] = dynamics.unit_steps
-        known = {"sigma": dynamics.sigma}
-        found = known | dynamics.parameters
-        return {"class": "DisplacementDynamics"} | {
+    if isinstance(dynamics, _displacements().get(type(dynamics).__name__, ())):
+        steps: Any = dynamics
+        arrays[f"{name}.steps"] = steps.unit_steps
+        found = {"sigma": steps.sigma} | steps.parameters
+        return {"class": type(dynamics).__name__} | {
             key: encode(value, f"{name}.{key}", arrays) for key, value in found.items()
         }
     if isinstance(dynamics, SlipperyDynamics):
@@ -134,14 +140,15 @@ def decode_dynamics(
     value: Any, arrays: dict[str, Array], name: str = "dynamics"
 ) -> Dynamics | None:
     """Undo `encode_dynamics`; None where the dynamics were not stored."""
-    from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
+    from onlooker.dynamics import SlipperyDynamics
 
     if value is None or "opaque" in value:
         return None
     try:
-        if value["class"] == "DisplacementDynamics":
+        if value["class"] in _displacements():
             known = {key: decode(value[key], arrays) for key in ("sigma", "step") if key in value}
-            return DisplacementDynamics(arrays[f"{name}.steps"], **known)
+            made: Dynamics = _displacements()[value["class"]](arrays[f"{name}.steps"], **known)
+            return made
         if value["class"] == "SlipperyDynamics":
             intended, slip = (
                 decode_dynamics(value[part], arrays, f"{name}.{part}")

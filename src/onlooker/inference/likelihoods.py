@@ -50,44 +50,46 @@ class AnyLikelihood:
 
 
 class DisplacementLikelihood:
-    """``N(s' - s | μ · steps[j], σ² I)``; given the actions, three sums say it all.
+    """``N(s' - s | μ · steps[j], (σ · spread[j])²)``; given the actions, a few sums say it all.
 
     Parameters
     ----------
     moves
         ``(M, d)``: what was seen, ``s' - s``.
     steps
-        ``(A, d)``, before they are multiplied by μ.
-    sigma
-        σ, where it is known; a known μ is 1.
+        ``(A, d)``, before they are multiplied by μ; a known μ is 1.
+    spread
+        ``(A, d)``: the noise where it is known; 1 where σ is not.
     """
 
-    def __init__(self, moves: Array, steps: Array, sigma: float) -> None:
-        self._moves = np.ascontiguousarray(moves)
+    def __init__(self, moves: Array, steps: Array, spread: Array) -> None:
+        self.moves = np.array(moves)
         self._steps = np.array(steps)  # kernels are compiled for writable arrays
-        self._sigma = sigma
+        self._spread = np.array(spread)
 
     def given(self, actions: Array) -> Callable[[Values], float]:
-        """``-M d ln σ√(2π) - (R + (μ - μ̂)² S) / 2σ²``, with ``R`` left at the best ``μ̂``."""
-        best, left, curvature, whole = displacement_sums(self._moves, self._steps, actions)
-        n = self._moves.size
+        """``-Σ ln(σ spread √(2π)) - (R + (μ - μ̂)² S) / 2σ²``, with ``R`` left at the best ``μ̂``."""
+        sums = displacement_sums(self.moves, self._steps, self._spread, actions)
+        best, left, curvature, whole, log_spread = sums
+        n = self.moves.size
 
         def log_density(values: Values) -> float:
-            sigma, step = values.get("sigma", self._sigma), values.get("step", 1.0)
+            sigma, step = values.get("sigma", 1.0), values.get("step", 1.0)
             squares = left + (step - best) ** 2 * curvature
-            if squares <= _EXACT * whole:
+            if "sigma" in values and squares <= _EXACT * whole:
                 raise ValueError(
                     "every step is exactly what some action does, so the noise sigma could be "
                     "anything down to 0: fix it to a number"
                 )
-            return -n * math.log(sigma * math.sqrt(2 * math.pi)) - 0.5 * squares / sigma**2
+            log_sigma = n * math.log(sigma * math.sqrt(2 * math.pi)) + log_spread
+            return -log_sigma - 0.5 * squares / sigma**2
 
         return log_density
 
     def fill(self, values: Values, likelihood: Array) -> None:
         """Write the scaled table."""
-        sigma, step = values.get("sigma", self._sigma), values.get("step", 1.0)
-        fill_displacement(self._moves, self._steps, step, sigma, likelihood)
+        sigma, step = values.get("sigma", 1.0), values.get("step", 1.0)
+        fill_displacement(self.moves, self._steps, self._spread, step, sigma, likelihood)
 
 
 class MixtureLikelihood:
@@ -110,45 +112,55 @@ class MixtureLikelihood:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def displacement_sums(
-    moves: Array, steps: Array, actions: Array
-) -> tuple[float, float, float, float]:
-    """``μ̂``, ``Σ|Δ_t - μ̂ u_t|²``, ``Σ|u_t|²`` and ``Σ|Δ_t|²``, ``u_t`` being the step of ``a_t``.
+    moves: Array, steps: Array, spread: Array, actions: Array
+) -> tuple[float, float, float, float, float]:
+    """``μ̂``, ``Σ|Δ_t - μ̂ u_t|²``, ``Σ|u_t|²``, ``Σ|Δ_t|²`` and ``Σ ln spread``.
 
-    The residuals are summed about the best ``μ̂``, so that nothing cancels when they are small.
+    ``u_t`` is the step of ``a_t``; squares are in units of its spread. The residuals are summed
+    about the best ``μ̂``, so that nothing cancels when they are small.
     """
-    along, curvature, whole = 0.0, 0.0, 0.0
+    along, curvature, whole, log_spread = 0.0, 0.0, 0.0, 0.0
     for t in range(len(moves)):
         for d in range(moves.shape[1]):
-            step = steps[actions[t], d]
-            along += moves[t, d] * step
+            width = spread[actions[t], d]
+            step, move = steps[actions[t], d] / width, moves[t, d] / width
+            along += move * step
             curvature += step * step
-            whole += moves[t, d] * moves[t, d]
+            whole += move * move
+            log_spread += np.log(width)
     best = along / curvature if curvature > 0.0 else 1.0
     left = 0.0
     for t in range(len(moves)):
         for d in range(moves.shape[1]):
-            left += (moves[t, d] - best * steps[actions[t], d]) ** 2
-    return best, left, curvature, whole
+            width = spread[actions[t], d]
+            left += ((moves[t, d] - best * steps[actions[t], d]) / width) ** 2
+    return best, left, curvature, whole, log_spread
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_displacement(
-    moves: Array, steps: Array, mu: float, sigma: float, likelihood: Array
+    moves: Array, steps: Array, spread: Array, mu: float, sigma: float, likelihood: Array
 ) -> None:
-    """``exp(-|Δ_t - μ u_j|² / 2σ²)``, each row scaled to a maximum of 1."""
+    """``exp(-|Δ_t - μ u_j|² / 2σ²)`` in units of the spread, each row scaled to a maximum of 1."""
     n_actions, n_dims = steps.shape
-    half = 0.5 / (sigma * sigma)
+    means, weights = np.empty((n_actions, n_dims)), np.empty((n_actions, n_dims))
+    peak = np.zeros(n_actions)
+    for j in range(n_actions):
+        for d in range(n_dims):
+            means[j, d] = mu * steps[j, d]
+            weights[j, d] = 0.5 / (sigma * spread[j, d]) ** 2
+            peak[j] += np.log(spread[j, d])
     for t in range(len(moves)):
         row = likelihood[t]
         least = np.inf
         for j in range(n_actions):
-            square = 0.0
+            square = peak[j]
             for d in range(n_dims):
-                square += (moves[t, d] - mu * steps[j, d]) ** 2
+                square += weights[j, d] * (moves[t, d] - means[j, d]) ** 2
             row[j] = square
             least = min(least, square)
         for j in range(n_actions):
-            row[j] = np.exp(half * (least - row[j]))
+            row[j] = np.exp(least - row[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

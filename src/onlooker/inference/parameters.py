@@ -28,7 +28,7 @@ class ParameterSampler:
         self.likelihood = np.empty_like(layout.likelihood)
         """``(M, A)``: the scaled likelihoods at the values last set."""
         states = problem.states[problem.node_of[layout.order]]
-        self._model = likelihood_of(problem.dynamics, states, problem.next_states[layout.order])
+        self.model = likelihood_of(problem.dynamics, states, problem.next_states[layout.order])
 
     def start(self) -> dict[str, float]:
         """The priors' means."""
@@ -36,11 +36,11 @@ class ParameterSampler:
 
     def set(self, hyper: dict[str, float]) -> None:
         """Write the table for the values in `hyper`."""
-        self._model.fill({name: hyper[name] for name in self.priors}, self.likelihood)
+        self.model.fill({name: hyper[name] for name in self.priors}, self.likelihood)
 
     def update(self, state: State) -> None:
         """Draw every parameter, ``p(ϑ | a) ∝ p(ϑ) Π_t T(s' | s, a_t, ϑ)``, and the new table."""
-        log_likelihood = self._model.given(state.actions)
+        log_likelihood = self.model.given(state.actions)
         values = {name: state.hyper[name] for name in self.priors}
         for name, prior in self.priors.items():
 
@@ -52,8 +52,8 @@ class ParameterSampler:
 
             values[name] = slice_sample_log(log_density, values[name], state.rng)
         state.hyper.update(values)
-        self._model.fill(values, self.likelihood)
+        self.model.fill(values, self.likelihood)
 
     def log_likelihood(self, state: State) -> float:
         """``ln p(s' | s, a, ϑ)`` of all transitions."""
-        return self._model.given(state.actions)({name: state.hyper[name] for name in self.priors})
+        return self.model.given(state.actions)({name: state.hyper[name] for name in self.priors})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +25,15 @@ class UnidentifiableActionsWarning(UserWarning):
 
 class DynamicsMisfitWarning(UserWarning):
     """The steps that were seen are far from what any action does."""
+
+
+class Paths(NamedTuple):
+    """Trajectories as nodes, one after the other; inference does without, pictures do not."""
+
+    nodes: Array
+    """The node of every state seen."""
+    offsets: Array
+    """Where each trajectory starts in `nodes`, and where the last one ends."""
 
 
 class Problem:
@@ -79,6 +88,7 @@ class Problem:
         self.loglik = read_only(_check_loglik(loglik, len(node_of)))
         self.dynamics: Dynamics | None = None
         self.next_states: Array | None = None
+        self.paths: Paths | None = None
 
     def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
@@ -129,6 +139,7 @@ class Problem:
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.set_world(dynamics, next_states)
+        problem.paths = Paths(node_of_state, demos.offsets)
         problem._warn_of_unidentifiable(stacklevel=3)
         _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
@@ -154,6 +165,11 @@ class Problem:
             np.concatenate([self.loglik, loglik]),
             states,
         )
+        if self.paths is not None:
+            new.paths = Paths(
+                np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
+                np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
+            )
         known = self.next_states is not None
         new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
         return new
