@@ -98,6 +98,8 @@ class Predictor:
         ``(B,)`` each; ``"alpha"`` at least.
     seed
         Of the controllers that intervals are made of.
+    starts
+        ``(B, M)``: where transitions start, if that differs between the draws.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Predictor:
         actions: Array,
         hyper: Mapping[str, Array],
         seed: int,
+        starts: Array | None = None,
     ) -> None:
         self.problem = problem
         self.prior = prior
@@ -115,6 +118,7 @@ class Predictor:
         self.actions = actions
         self.hyper = hyper
         self.seed = seed
+        self.starts = starts
         self._kept: Clusters | None = None
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
@@ -148,7 +152,15 @@ class Predictor:
         labels = self.labels[chosen].astype(np.int32)
         actions = self.actions[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
-        kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        if self.starts is None:
+            kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        else:
+            for b, draw in enumerate(chosen):
+                one = slice(b, b + 1)
+                node_of = self.starts[draw].astype(np.int64)
+                kernels.count_clusters(
+                    labels[one], actions[one], node_of, first[b : b + 2], counts, size
+                )
         hyper = {name: values[chosen] for name, values in self.hyper.items()}
         return Clusters(chosen, labels, first, counts, size, hyper)
 

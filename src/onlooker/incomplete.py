@@ -142,7 +142,8 @@ class Incomplete:
 
 
 def _hidden(states: Array) -> Array:
-    return states == UNSEEN if states.ndim == 1 else np.isnan(states).any(axis=1)
+    marked = states == UNSEEN if states.ndim == 1 else np.isnan(states).any(axis=1)
+    return np.asarray(marked)
 
 
 def _as_incomplete(index: int, item: Any) -> Array:
@@ -164,9 +165,9 @@ def _as_incomplete(index: int, item: Any) -> Array:
         return array
     array = array.astype(np.float64)
     array = array[:, None] if array.ndim == 1 else array
-    bad = np.isinf(array).any(axis=1)
-    if bad.any():
-        where = int(np.argmax(bad))
+    infinite = np.isinf(array)
+    if infinite.any():
+        where = int(np.argwhere(infinite)[0, 0])
         raise ValueError(
             f"trajectory {index} holds {array[where].tolist()} at index {where}; mark what was "
             "not seen by NaN"

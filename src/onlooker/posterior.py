@@ -45,6 +45,8 @@ class Posterior:
         Latent actions, in the order of the problem's transitions.
     links : (chain, draw, node) int array, or None
         The links of the distance-dependent prior.
+    imputed : (chain, draw, unseen) int or (chain, draw, unseen, dimension) array, or None
+        States that were not seen, in the order of ``problem.incomplete.hidden``.
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
@@ -59,6 +61,7 @@ class Posterior:
         self.labels = read_only(draws.labels)
         self.actions = read_only(draws.actions)
         self.links = None if draws.links is None else read_only(draws.links)
+        self.imputed = None if draws.imputed is None else read_only(draws.imputed)
         self.log_joint = read_only(draws.log_joint)
         self.hyper: Mapping[str, Array] = MappingProxyType(
             {name: read_only(values) for name, values in draws.hyper.items()}
@@ -107,7 +110,18 @@ class Posterior:
             self.actions.reshape(-1, self.problem.n_transitions),
             {name: values.ravel() for name, values in self.hyper.items()},
             self.plan.seed,
+            self._starts(),
         )
+
+    def _starts(self) -> Array | None:
+        """``(B, M)``: the node where each transition starts, where that is not known."""
+        incomplete = self.problem.incomplete
+        if self.imputed is None or incomplete is None or self.imputed.ndim > 3:
+            return None
+        observed = incomplete.observed.astype(self.imputed.dtype)
+        path = np.tile(observed, (self.n_chains * self.n_draws, 1))
+        path[:, incomplete.hidden] = self.imputed.reshape(len(path), -1)
+        return path[:, incomplete.starts]
 
     @cached_property
     def _at_nodes(self) -> Array:

@@ -9,6 +9,7 @@ from onlooker.hyper import Prior
 from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
+from onlooker.inference.imputation import make_imputer
 from onlooker.inference.indicators import Scheme
 from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.partition import PartitionSampler
@@ -64,12 +65,17 @@ class Chain:
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
         self.parameters: ParameterSampler | None = None
-        if problem.parameters:
+        self.imputer = make_imputer(problem)
+        moving = problem.incomplete is not None and problem.states.ndim == 2
+        if problem.parameters or moving:
             self.parameters = ParameterSampler(problem, self.layout)
             self.data = Data(self.layout.first, self.parameters.likelihood)
         self.state = self._start(rng, point) if state is None else state
-        if self.parameters is not None and state is not None:
-            self.parameters.set(state.hyper)
+        if state is not None:
+            if self.imputer is not None:
+                self.imputer.restore(self, state)
+            if self.parameters is not None:
+                self.parameters.set(state.hyper)
         self.tables = self._make_tables()
 
     def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
@@ -79,6 +85,10 @@ class Chain:
             hyper |= self.parameters.start()
         if point is not None:
             hyper |= {name: point.hyper[name] for name in hyper}
+        more: dict[str, Array] = {}
+        if self.imputer is not None:
+            more, unseen = self.imputer.start(self)
+            hyper |= unseen
         if self.parameters is not None:
             self.parameters.set(hyper)
         if point is None:
@@ -90,7 +100,7 @@ class Chain:
             labels, arrays, own = start_at(self.partition, point, rng)
         n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
         counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
-        state = State(rng, actions, labels, counts, hyper | own, arrays)
+        state = State(rng, actions, labels, counts, hyper | own, arrays | more)
         if not self.collapsed:
             controllers = np.empty(counts.cluster.shape)
             draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)
@@ -131,8 +141,10 @@ class Chain:
         )
 
     def sweep(self) -> None:
-        """Draw actions, dynamics, controllers, partition and hyper-parameters once."""
+        """Draw the unseen, actions, dynamics, controllers, partition and hyper-parameters once."""
         state = self.state
+        if self.imputer is not None:
+            self.imputer.update(self)
         if self.collapsed:
             collapsed_actions(
                 state.actions,
@@ -192,6 +204,14 @@ class Chain:
         return links
 
     @property
+    def imputed(self) -> Array | None:
+        """The states that were not seen; None if all were."""
+        if self.imputer is None:
+            return None
+        imputed = self.imputer.imputed(self.state)
+        return imputed if len(imputed) else None
+
+    @property
     def n_controllers(self) -> int:
         """Clusters in use."""
         return int(np.count_nonzero(self.state.counts.size))
@@ -210,7 +230,9 @@ class Chain:
     def log_joint(self) -> float:
         """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
         state = self.state
-        if self.parameters is None:
+        if self.imputer is not None:
+            loglik = self.imputer.log_likelihood(self)
+        elif self.parameters is None:
             loglik = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1).sum()
         else:
             loglik = self.parameters.log_likelihood(state)

@@ -188,8 +188,9 @@ class PositionImputer:
 
     def __init__(self, problem: Problem, incomplete: Incomplete) -> None:
         self._incomplete = incomplete
-        self._dynamics: Any = problem.dynamics
-        self._unit_steps = np.array(self._dynamics.unit_steps)
+        dynamics: Any = problem.dynamics
+        self._dynamics = dynamics
+        self._unit_steps: Array = np.array(dynamics.unit_steps)
         self._first = first_states(problem)
         self._seen = ~np.isnan(incomplete.observed)
 
@@ -208,7 +209,8 @@ class PositionImputer:
     def _move(self, chain: Chain, positions: Array) -> None:
         starts = self._incomplete.starts[chain.layout.order]
         assert chain.parameters is not None
-        chain.parameters.model.moves[:] = positions[starts + 1] - positions[starts]
+        model: Any = chain.parameters.model
+        model.moves[:] = positions[starts + 1] - positions[starts]
 
     def update(self, chain: Chain) -> None:
         """Draw all positions, then their noise."""

@@ -13,6 +13,7 @@ from onlooker._validation import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.hyper import Prior
+from onlooker.incomplete import Incomplete, IncompleteDemonstrations
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
@@ -89,6 +90,7 @@ class Problem:
         self.dynamics: Dynamics | None = None
         self.next_states: Array | None = None
         self.paths: Paths | None = None
+        self.incomplete: Incomplete | None = None
 
     def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
@@ -103,9 +105,11 @@ class Problem:
     @classmethod
     def from_demonstrations(
         cls,
-        demos: Demonstrations,
+        demos: Demonstrations | IncompleteDemonstrations,
         dynamics: Dynamics,
         nodes: Literal["visited", "all"] | Any = "visited",
+        *,
+        observation_noise: float | Prior | None = None,
     ) -> Self:
         """Build the problem from what was seen and how the world moves.
 
@@ -119,8 +123,14 @@ class Problem:
             Which states carry an indicator. ``"visited"``: every distinct state seen, the last of
             each trajectory included. ``"all"``: every state of a finite space. An array of states:
             the visited ones and these, which join the inference without a transition.
+            ``"all"`` where integer states are unseen.
+        observation_noise
+            Standard deviation of Gaussian noise that positions were seen with: a number fixes it,
+            a prior infers it (``posterior.hyper["observation_noise"]``). Positions are then
+            unknown, and so are those that were not seen; the nodes stay where they were seen, or
+            on the straight line between those that were.
         """
-        if not isinstance(demos, Demonstrations):
+        if not isinstance(demos, Demonstrations | IncompleteDemonstrations):
             demos = Demonstrations(demos)
         if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
             what = dynamics if isinstance(dynamics, type) else type(dynamics)
@@ -128,6 +138,11 @@ class Problem:
                 f"dynamics must be a model with n_actions, log_likelihood and sample, such as "
                 f"TabularDynamics(T), got {what.__name__}"
             )
+        incomplete = None
+        if isinstance(demos, IncompleteDemonstrations) or observation_noise is not None:
+            from onlooker.inference.completion import completed
+
+            demos, incomplete = completed(demos, dynamics, nodes, observation_noise)
         states, next_states = demos.transitions()
         loglik = dynamics.log_likelihood(states, next_states)
         if np.shape(loglik) != (demos.n_transitions, dynamics.n_actions):
@@ -139,13 +154,17 @@ class Problem:
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.set_world(dynamics, next_states)
+        problem.incomplete = incomplete
         problem.paths = Paths(node_of_state, demos.offsets)
-        problem._warn_of_unidentifiable(stacklevel=3)
-        _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
+        if incomplete is None:  # else the likelihoods are those of a first guess
+            problem._warn_of_unidentifiable(stacklevel=3)
+            _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
 
     def extended(self, demos: Demonstrations) -> Problem:
         """The problem with more demonstrations: old nodes and transitions first, as they are."""
+        if self.incomplete is not None:
+            raise ValueError("a problem with unseen or noisy states cannot be extended yet")
         if self.dynamics is None:
             raise ValueError(
                 "the problem was made without dynamics, so new transitions have no likelihood; "

@@ -31,6 +31,7 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.incomplete import Incomplete
 from onlooker.inference.codec import (
     CannotDecode,
     UnknownPrior,
@@ -78,6 +79,10 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
     ends = {} if problem.next_states is None else {"next_states": problem.next_states}
+    if problem.incomplete is not None:
+        seen = problem.incomplete
+        arrays |= {"seen.observed": seen.observed, "seen.offsets": seen.offsets}
+        identity["observation_noise"] = encode(seen.noise, "observation_noise", arrays)
     if problem.parameters:  # else the likelihoods say it all
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
@@ -128,6 +133,9 @@ def restore_plan(
         problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
     dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
     problem.set_world(dynamics, arrays.get("next_states"))
+    if "observation_noise" in header:
+        noise = decode(header["observation_noise"], arrays)
+        problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
     problem.paths = Paths(**paths) if paths else None
     if prior is None:
@@ -359,6 +367,7 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         posterior.log_joint,
         dict(posterior.hyper),
         posterior.links,
+        posterior.imputed,
     )
     arrays = {f"run.{name}": values for name, values in arrays.items()}
     arrays |= {f"draws.{name}": values for name, values in draws.as_arrays().items()}
