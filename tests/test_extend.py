@@ -126,7 +126,7 @@ def enumerated(model, options):
 def extend_small(name, **options):
     prior, model, parameters = CASES[name]
     first = quick(Problem.from_demonstrations(OLD, DYNAMICS), prior, concentration=0.7)
-    options = {"draws": 5_000, "tune": 20, "random_state": 1, "progress": False} | options
+    options = {"draws": 3_000, "tune": 20, "random_state": 1, "progress": False} | options
     return first.extend(NEW, **options), enumerated(model, parameters)
 
 

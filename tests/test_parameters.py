@@ -38,7 +38,7 @@ def problem_of(dynamics, next_states=NEXT, states=STATES):
     return problem
 
 
-def run(problem, prior, *, collapsed=True, blocked=False, sweeps=6_000, alpha=ALPHA, chains=2):
+def run(problem, prior, *, collapsed=True, blocked=False, sweeps=4_000, alpha=ALPHA, chains=2):
     sampler = prior.sampler(problem)
     labels, actions, hyper = [], [], []
     for stream in np.random.SeedSequence(0).spawn(chains):

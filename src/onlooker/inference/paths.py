@@ -14,6 +14,9 @@ from numba import njit
 from onlooker._validation import Array
 from onlooker.dynamics.tabular import TabularDynamics
 
+ENDS = 64
+"""Ends of gaps that messages run back from at a time."""
+
 
 class Moves(NamedTuple):
     """All moves that some action can make, row after row of their first state."""
@@ -33,7 +36,7 @@ class Moves(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Stretches of unseen states, sorted by the seen state that ends them."""
+    """Stretches of unseen states, in groups that end at the same seen state."""
 
     before: Array
     """``(G,)``: index of the last seen state before each gap."""
@@ -41,7 +44,8 @@ class Gaps(NamedTuple):
     """``(G,)``: unseen states."""
     group: Array
     """Gaps ``group[k]`` to ``group[k + 1] - 1`` end at the same state."""
-    longest: int
+    longest: Array
+    """The longest gap of each group; groups fall in it."""
 
 
 def make_moves(dynamics: TabularDynamics) -> Moves:
@@ -67,13 +71,22 @@ def make_moves(dynamics: TabularDynamics) -> Moves:
 
 def make_gaps(observed: Array, hidden: Array) -> Gaps:
     """Find the gaps; every one has a seen state on both sides."""
-    begins = hidden[np.r_[True, np.diff(hidden) > 1]] if len(hidden) else hidden
-    ends = hidden[np.r_[np.diff(hidden) > 1, True]] if len(hidden) else hidden
-    order = np.lexsort([begins, observed[ends + 1]])
-    before, length = begins[order] - 1, (ends - begins + 1)[order]
-    at = observed[ends[order] + 1]
-    group = np.flatnonzero(np.r_[True, at[1:] != at[:-1], True]) if len(at) else np.zeros(1)
-    return Gaps(before, length, group.astype(np.int64), int(length.max(initial=0)))
+    apart = np.flatnonzero(np.diff(hidden) > 1)
+    n = min(len(hidden), 1)
+    begins = hidden[np.concatenate([np.zeros(n, dtype=np.int64), apart + 1])]
+    ends = hidden[np.concatenate([apart, np.full(n, len(hidden) - 1)])]
+    length, state = ends - begins + 1, observed[ends + 1]
+    longest = np.zeros(int(state.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(longest, state, length)
+    order = np.lexsort([begins, state, -longest[state]])
+    new = np.flatnonzero(np.diff(state[order])) + 1
+    group = np.concatenate([np.zeros(n, dtype=np.int64), new, np.full(n, len(begins))])
+    return Gaps(
+        before=begins[order] - 1,
+        length=length[order],
+        group=group.astype(np.int64),
+        longest=longest[state[order][group[:-1]]],
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -118,23 +131,37 @@ def _draw_action(move: int, start: int, policy: Array, moves: Moves, uniform: fl
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _messages(end: int, n: int, mixed: Array, moves: Moves, messages: Array) -> None:
-    """``messages[m, s] ∝ p(end is reached in m + 1 steps | s)``, each scaled to a maximum of 1."""
+def _messages(ends: Array, longest: Array, mixed: Array, moves: Moves, messages: Array) -> None:
+    """``messages[m, s, k] ∝ p(ends[k] is reached in m + 1 steps | s)``, scaled to a maximum of 1.
+
+    Many ends at a time: what is read of the moves then serves all of them.
+    """
     n_states = messages.shape[1]
     messages[0] = 0.0
-    for q in range(moves.into_first[end], moves.into_first[end + 1]):
-        messages[0, moves.start[moves.into[q]]] = mixed[moves.into[q]]
-    for m in range(1, n):
-        largest = 0.0
+    for k in range(len(ends)):
+        for q in range(moves.into_first[ends[k]], moves.into_first[ends[k] + 1]):
+            messages[0, moves.start[moves.into[q]], k] = mixed[moves.into[q]]
+    largest = np.empty(len(ends))
+    n = len(ends)
+    for m in range(1, longest[0]):
+        while longest[n - 1] <= m:  # these have no gap that long
+            n -= 1
+        largest[:n] = 0.0
+        before, after = messages[m - 1], messages[m]
         for s in range(n_states):
-            total = 0.0
+            row = after[s]
+            for k in range(n):
+                row[k] = 0.0
             for e in range(moves.first[s], moves.first[s + 1]):
-                total += mixed[e] * messages[m - 1, moves.end[e]]
-            messages[m, s] = total
-            largest = max(largest, total)
-        if largest > 0.0:
-            for s in range(n_states):
-                messages[m, s] /= largest
+                weight, there = mixed[e], before[moves.end[e]]
+                for k in range(n):
+                    row[k] += weight * there[k]
+            for k in range(n):
+                largest[k] = max(largest[k], row[k])
+        for s in range(n_states):
+            for k in range(n):
+                if largest[k] > 0.0:
+                    after[s, k] /= largest[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -153,35 +180,41 @@ def draw_paths(
     `path` holds all states, ``transition[i]`` the transition that starts at ``path[i]``; its
     action and its move are written too. Returns a gap that nothing can bridge, or -1.
     """
+    n_groups = len(gaps.longest)
+    if n_groups == 0:
+        return -1
     mixed = np.empty(len(moves.end))
     for e in range(len(mixed)):
         total = 0.0
         for j in range(policy.shape[1]):
             total += moves.probability[e, j] * policy[moves.start[e], j]
         mixed[e] = total
-    messages = np.empty((max(gaps.longest, 1), len(policy)))
-    for k in range(len(gaps.group) - 1):
-        first, last = gaps.group[k], gaps.group[k + 1]
-        longest = gaps.length[first:last].max()
-        end = path[gaps.before[first] + gaps.length[first] + 1]
-        _messages(end, longest, mixed, moves, messages)
-        for g in range(first, last):
-            n = gaps.length[g]
-            i = gaps.before[g]
-            here = path[i]
-            for m in range(n - 1, -2, -1):
-                if m >= 0:
-                    e = _draw_move(here, messages[m], mixed, moves, rng.random())
-                else:
-                    e = find_move(moves, here, end)
-                if e < 0:
-                    return g
-                t = transition[i]
-                move_of[t] = e
-                actions[t] = _draw_action(e, here, policy, moves, rng.random())
-                here = moves.end[e]
-                i += 1
-                path[i] = here
+    messages = np.empty((gaps.longest[0], len(policy), min(n_groups, ENDS)))
+    ends = np.empty(n_groups, dtype=np.int64)
+    for k in range(n_groups):
+        g = gaps.group[k]
+        ends[k] = path[gaps.before[g] + gaps.length[g] + 1]
+    for first in range(0, n_groups, ENDS):
+        last = min(n_groups, first + ENDS)
+        _messages(ends[first:last], gaps.longest[first:last], mixed, moves, messages)
+        for k in range(first, last):
+            for g in range(gaps.group[k], gaps.group[k + 1]):
+                i = gaps.before[g]
+                here = path[i]
+                for m in range(gaps.length[g] - 1, -2, -1):
+                    if m >= 0:
+                        message = messages[m, :, k - first]
+                        e = _draw_move(here, message, mixed, moves, rng.random())
+                    else:
+                        e = find_move(moves, here, ends[k])
+                    if e < 0:
+                        return g
+                    t = transition[i]
+                    move_of[t] = e
+                    actions[t] = _draw_action(e, here, policy, moves, rng.random())
+                    here = moves.end[e]
+                    i += 1
+                    path[i] = here
     return -1
 
 
