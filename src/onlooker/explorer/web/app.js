@@ -116,6 +116,12 @@
       el("button", { type: "button", onclick: () => view.zoomBy(1 / 1.4, ...centre()), "aria-label": "Zoom out" }, "−"),
       el("button", { type: "button", onclick: () => view.reset() }, "Whole"));
   }
+  // What was chosen elsewhere shows in the menus, which keep the focus.
+  function syncChoices() {
+    for (const [id, value] of [["axis-x", state.x], ["axis-y", state.y], ["graph", state.graph ? "1" : ""], ["field", state.field], ["colour", state.colour]]) {
+      if (byId(id)) byId(id).value = String(value);
+    }
+  }
   const centre = () => [byId("map").clientWidth / 2, byId("map").clientHeight / 2];
 
   function renderDrawControls() {
@@ -302,8 +308,9 @@
 
   // -- listening ----------------------------------------------------------------------------------
 
+  listen(["x", "y", "graph", "field", "colour"], syncChoices);
   listen(["x", "y", "graph"], () => { view.setRun(run, state.x, state.y, state.graph); onlooker.refreshCompare(); });
-  listen(["colour"], () => { byId("colour").value = state.colour; renderLegend(); renderCaption(); });
+  listen(["colour"], () => { renderLegend(); renderCaption(); });
   listen(["field"], renderCaption);
   listen(["highlight"], () => { renderLegend(); onlooker.panels.controllers(run, act); });
   listen(["frame"], showFrame);

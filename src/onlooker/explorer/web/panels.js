@@ -129,7 +129,7 @@
   const SIGN = { good: "✓", fair: "≈", bad: "✗", unknown: "?" };
 
   function traces(run, box) {
-    const width = Math.min(420, onlooker.widthOf(box));
+    const width = Math.min(640, Math.max(280, box.clientWidth / run.traces.rows.length - 16));
     return [
       el("div", { class: "small-multiples" }, run.traces.rows.map((row) => el("figure", { class: "trace" },
         el("figcaption", { class: "caption" }, row.meaning),
