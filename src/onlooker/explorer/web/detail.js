@@ -23,6 +23,7 @@
       },
     }, names.map((name, k) => el("label", {}, name, inputs[k])), el("button", { type: "submit" }, "Ask")));
     onlooker.fillAsk = (picked) => {
+      if (!picked) return;
       const values = real ? picked.place : [run.stateOf(picked.site)];
       values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(5)) : value; });
     };
@@ -47,7 +48,6 @@
       const anywhere = run.source.live ? "Click any point of the map, visited or not" : "Click a state on the map";
       return put(box, el("p", { class: "caption" }, `${anywhere}, to see what is done there, how sure that is, and who was near.`));
     }
-    onlooker.fillAsk(picked);
     const question = ++asked;
     const began = performance.now();
     const where = picked.site === null ? picked.place : run.stateOf(picked.site);

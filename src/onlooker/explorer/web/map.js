@@ -309,6 +309,7 @@
       if (!moves || this.graph || dims[0] === null || run.space.kind === "abstract") return;
       const d = moves.shape[1];
       const across = d === 1 || dims[1] === null;
+      this.bin = this.cell ? Math.max(BIN, Math.min(80, Math.abs(this.cell[0] * this.sx), Math.abs(this.cell[1] * this.sy))) : BIN;
       const key = [this.key, this.sx, this.sy, this.ox, this.oy, shown.highlight, shown.highlight === null ? null : JSON.stringify(shown.frame)].join(" ");
       if (this.binsKey !== key) [this.bins, this.binsKey] = [this.gather(moves.values, d, dims, across, shown), key];
       const { bins } = this;
@@ -323,7 +324,7 @@
       for (let i = 0; i < this.run.nNodes; i++) {
         if (shown.highlight !== null && names[i] % this.run.n_reference !== shown.highlight) continue;
         const [x, y] = this.at(i);
-        const key = Math.floor(x / BIN) + 1e5 * Math.floor(y / BIN);
+        const key = Math.floor((x - this.ox) / this.bin + 0.5) + 1e5 * Math.floor((y - this.oy) / this.bin + 0.5);
         let bin = bins.get(key);
         if (!bin) bins.set(key, (bin = { n: 0, x: 0, y: 0, dx: 0, dy: 0, nodes: [] }));
         bin.n += 1;
@@ -339,7 +340,7 @@
     paintArrows(surface, ink, bins) {
       let longest = 0;
       for (const bin of bins.values()) longest = Math.max(longest, Math.hypot(bin.dx, bin.dy) / bin.n);
-      const scale = (0.95 * BIN) / (longest || 1);
+      const scale = (0.95 * this.bin) / (longest || 1);
       const down = this.flipped ? 1 : -1;
       for (const bin of bins.values()) {
         surface.arrow(bin.x / bin.n, bin.y / bin.n, (bin.dx / bin.n) * scale, (down * bin.dy / bin.n) * scale, ink.ink, ink.card);
@@ -352,7 +353,7 @@
       for (const bin of bins.values()) {
         const mean = new Float64Array(a);
         for (const node of bin.nodes) for (let j = 0; j < a; j++) mean[j] += run.policy.values[node * a + j] / bin.n;
-        const petals = onlooker.petals(run, mean, 0.5 * BIN, this.axes.map((axis) => axis.dim));
+        const petals = onlooker.petals(run, mean, 0.5 * this.bin, this.axes.map((axis) => axis.dim));
         surface.rose(bin.x / bin.n, bin.y / bin.n, petals, ink.ink, ink.card);
       }
     }
