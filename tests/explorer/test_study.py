@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onlooker import Problem
+from onlooker import Problem, anomaly
 from onlooker.explorer.compare import compare
 from onlooker.explorer.overview import in_short, overview
 from onlooker.explorer.packing import pack, to_json, unpack, zipped
@@ -113,6 +113,18 @@ def test_likely_actions_are_those_drawn_most_often(studies):
         counts = np.bincount(drawn[:, t], minlength=8)
         assert counts[action[t]] == counts.max()
         assert share[t] == pytest.approx(counts.max() / len(drawn))
+
+
+def test_trajectories_are_scored_as_the_library_scores_them(studies):
+    study = studies["grid"]
+    paths = study.posterior.problem.paths
+    states = study.posterior.problem.states[paths.nodes]
+    demos = np.split(states, paths.offsets[1:-1])
+    wanted = anomaly.score(study.posterior, demos, random_state=0, progress=False)
+    np.testing.assert_array_equal(study.anomaly.trajectories.score, wanted.trajectories.score)
+    np.testing.assert_allclose(study.anomaly.steps.surprise, study.surprise)
+    seen = overview(study)
+    assert [row["p_any"] for row in seen["anomaly"]] == wanted.trajectories.p_any.tolist()
 
 
 def test_the_consensus_is_the_posteriors_own(studies):

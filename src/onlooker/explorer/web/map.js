@@ -359,13 +359,13 @@
     }
 
     paintTrajectory(surface, ink, shown) {
-      const { nodes, surprise } = this.run.trajectory(shown.trajectory);
-      const points = nodes.map((node) => this.at(node));
+      const path = this.run.trajectory(shown.trajectory);
+      const odd = path.surprise ? this.run.odd(path) : [];
+      const points = path.nodes.map((node) => this.at(node));
       surface.line(points, ink.card, 5, 0.8);
       surface.line(points, ink.ink, 1.6);
       points.slice(0, -1).forEach(([x, y], t) => {
-        const odd = surprise && surprise[t] > this.run.steps.unusual;
-        if (odd) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
+        if (odd[t]) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
       });
       surface.marker("circle", ...points[0], 4.5, ink.card, ink.ink, false);
       if (shown.step !== null && points[shown.step]) surface.marker("diamond", ...points[shown.step], 7, ink.accent, ink.card, false);
