@@ -49,7 +49,12 @@ def shuffled(n: int, rng: np.random.Generator) -> pd.DataFrame:
     return numbers(n, rng).sample(frac=1, random_state=0)
 
 
-FILES = {"numbers": numbers, "dates": dates, "shuffled": shuffled}
+def narrow(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Eight bytes a row: no text to speak of, so that the process itself weighs most."""
+    return pd.DataFrame({"id": np.arange(n) // _LENGTH, "s": rng.integers(0, 100, n)})
+
+
+FILES = {"numbers": numbers, "dates": dates, "shuffled": shuffled, "narrow": narrow}
 
 
 def write(path: Path, kind: str, n: int) -> None:
@@ -71,7 +76,9 @@ def measure(path: str) -> dict[str, float]:
     if path:
         from onlooker import Demonstrations
 
-        states = len(Demonstrations.from_csv(path, ["x", "y"], "id", "t").states)
+        narrow = Path(path).stem == "narrow"
+        columns = ("s", "id", None) if narrow else (["x", "y"], "id", "t")
+        states = len(Demonstrations.from_csv(path, *columns).states)
     return {"gb": peak_memory(), "seconds": time.thread_time() - began, "states": states}
 
 

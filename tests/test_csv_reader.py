@@ -80,6 +80,13 @@ def test_whole_numbers_with_holes_stay_whole_numbers(csv, pieces):
         assert demos[0].tolist() == [1, 2, 3]
 
 
+def test_holes_among_whole_numbers_are_holes_where_later_numbers_are_not_whole(csv, pieces):
+    for rows in (2, 3, 100):
+        pieces(rows)
+        demos = from_csv(csv("x,note\n1,a\n,b\n2.5,c\n"), "x", missing="interpolate")
+        assert demos.states.ravel().tolist() == [1.0, 1.75, 2.5]
+
+
 def test_text_late_in_a_file_is_found_by_its_line(csv, pieces):
     path = csv("x,y\n" + "1,2\n" * 50 + "1,two\n" + "3,4\n" * 50)
     for rows in (7, 1000):

@@ -279,6 +279,23 @@ def test_a_state_elsewhere_is_reached_by_functions():
     assert dynamics.means([[5.0]]).tolist() == [[[4.0], [6.0]]]
 
 
+def test_an_environment_that_moves_its_state_in_place_starts_every_action_anew():
+    class Slider:
+        action_space = gym.spaces.Discrete(3)
+
+        def __init__(self):
+            self.unwrapped, self.state = self, np.zeros(1)
+
+        def step(self, action):
+            self.state += action
+            return self.state, 0.0, False, False, {}
+
+    states = np.array([[5.0], [7.0]])
+    means = GymnasiumDynamics(Slider(), sigma=1.0).means(states)
+    assert means[:, :, 0].tolist() == [[5, 6, 7], [7, 8, 9]]
+    assert states.tolist() == [[5], [7]]
+
+
 def test_simulated_transitions_make_a_problem():
     env, demos, actions = mountain_car(2, 30)
     dynamics = GymnasiumDynamics.from_demonstrations(env, demos)

@@ -570,3 +570,27 @@ def test_a_beta_prior_has_the_density_and_the_draws_of_one():
 def test_draws_of_the_parameters_depend_on_nothing_but_the_seed():
     problem = compass_problem()
     assert_same_draws(quick(problem, Mixing(2), n_jobs=1), quick(problem, Mixing(2), n_jobs=2))
+
+
+def test_features_beside_positions_leave_the_noise_to_be_inferred():
+    from onlooker import Demonstrations
+    from onlooker.features import Speed, with_features
+
+    rng = np.random.default_rng(0)
+    tracks = Demonstrations([rng.normal(0, 1, (6, 2)).cumsum(axis=0) for _ in range(3)])
+    demos, dynamics = with_features(tracks, [Speed(1.0)], COMPASS)
+    posterior = quick(Problem.from_demonstrations(demos, dynamics), Mixing(2))
+    assert len(np.unique(posterior.hyper["sigma"])) > 8
+    starts, ends = demos.transitions()
+    values = {"sigma": 0.4, "step": 1.1}
+    one, other = np.empty((2, len(starts), 4))
+    dynamics.transition_likelihood(starts, ends).fill(values, one)
+    AnyLikelihood(dynamics, starts, ends).fill(values, other)
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_one_world_stands_for_all_at_the_means_of_the_draws():
+    posterior = quick(compass_problem(), Mixing(2))
+    assert posterior.mean_dynamics.sigma == pytest.approx(posterior.hyper["sigma"].mean())
+    known = quick(problem_of(DisplacementDynamics(STEPS, 0.5)), Mixing(2))
+    assert known.mean_dynamics is known.problem.dynamics

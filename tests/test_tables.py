@@ -120,6 +120,11 @@ def test_integer_and_float_columns_mix_to_vectors():
     assert demos[0].tolist() == [[0.5, 1.0], [1.5, 2.0]]
 
 
+def test_positive_and_negative_zero_of_a_table_are_one_state():
+    demos = from_dataframe(pd.DataFrame({"x": [-0.0, 1.0, 0.0]}), "x")
+    assert not np.signbit(demos.states).any()
+
+
 FRAME = pd.DataFrame(
     {
         "s": [0, 1, 2, 3],

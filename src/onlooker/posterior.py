@@ -15,6 +15,7 @@ from onlooker._prediction import PolicyInterval, Predictor, Rule
 from onlooker._validation import Array, positive_integer, read_only
 from onlooker._weights import Strategy, check_strategy, is_spatial
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
+from onlooker.dynamics.base import unknown_parameters
 from onlooker.inference.draws import Draws
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ class Posterior:
     def prior(self) -> PartitionPrior:
         """The prior over partitions."""
         return self.plan.prior
+
+    @property
+    def mean_dynamics(self) -> Dynamics | None:
+        """The problem's dynamics, with unknown parameters at their posterior means."""
+        dynamics: Any = self.problem.dynamics
+        names = unknown_parameters(dynamics)
+        if not names:
+            return dynamics  # type: ignore[no-any-return]
+        made: Dynamics = dynamics.at({name: float(self.hyper[name].mean()) for name in names})
+        return made
 
     @property
     def n_chains(self) -> int:

@@ -197,7 +197,7 @@ class Predictive:
         mix = self.dynamics.next_state_probabilities
         states, policy = self.states[steps], self.policy[self.index[steps]]
         q, any_ = mix(states, policy), mix(states, np.full_like(policy, 1 / self.n_actions))
-        reached = q > 0
+        reached = (q > 0) & (any_ > 0)  # the least numbers may underflow in one of them
         total = -np.log(np.where(reached, q, 1.0))
         blur = -np.log(np.where(reached, any_, 1.0))
         return q, Surprise(total - blur, blur)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._validation import Array, finite_array, positive_integer, positive_number
-from onlooker._weights import Strategy
+from onlooker._weights import Strategy, is_spatial
 from onlooker.anomaly._changes import locate
 from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
 from onlooker.anomaly._judge import LEAST_SPREAD, Judge
@@ -59,7 +59,8 @@ def score(
         that helped to define what is nominal looks more so than it is, and its p-values are too
         large.
     dynamics
-        The model of the world; by default the posterior's.
+        The model of the world; by default the posterior's, where unknown parameters of it take
+        their posterior means.
     n_replicates, max_replicates
         Replicates of each trajectory, and of those with a small p-value.
     parameter_uncertainty
@@ -67,7 +68,9 @@ def score(
         policy that is known as well as the posterior knows it. False: all act by the mean policy,
         so the errors of that mean add up along a trajectory, and long ones get flagged.
     extrapolate
-        As in `Posterior.policy`.
+        As in `Posterior.policy`, but ``"local"`` by default for the spatial priors: ``"map"``
+        takes one cluster's policy for certain, so nominal steps near a border are then called
+        anomalous.
     far
         Standard deviations from all actions beyond which a step counts as unexplained.
     cap
@@ -89,7 +92,9 @@ def score(
     distinct, index = distinct_states(states)
     drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
     if drawn:
-        dynamics = dynamics if dynamics is not None else posterior.problem.dynamics
+        if extrapolate is None and is_spatial(posterior.prior):
+            extrapolate = "local"
+        dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         policy = posterior.policy(distinct, extrapolate=extrapolate)
     elif hasattr(posterior, "predict_proba"):
         dynamics = dynamics if dynamics is not None else getattr(posterior, "dynamics", None)

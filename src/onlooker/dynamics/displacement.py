@@ -149,7 +149,7 @@ class DisplacementDynamics:
         noise
             ``"estimate"``: speeds and noise that make the steps most likely as a mixture of all
             actions and a flat part for outliers (EM, number of speeds by BIC): all scatter that
-            can be noise is noise. ``"resolution"``: speeds by k-means on the log of the steps'
+            can be noise is noise. ``"resolution"``: speeds by k-medians on the log of the steps'
             lengths, noise by how far steps are from their nearest action: only what the actions
             do not resolve is noise, so that each step says as much as it can of its direction.
         scale

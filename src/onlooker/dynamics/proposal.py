@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from onlooker._validation import Array, finite_array, positive_integer, positive_number
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onlooker.dynamics.displacement import DisplacementDynamics
 
 _WITHIN = 0.999  # a step is explained if this share of an action's own steps lie as near
-_MOST_STEPS = 5_000  # steps that speeds and noise are estimated from
+_MOST_STEPS = 4_000  # steps that speeds and noise are estimated from
 _SHARE_OF_STAYING = 0.01
 _BETWEEN = 3.0  # sigma from a step between two directions to either of them
 _LEAST_NOISE = 0.05  # of the step's length
@@ -25,7 +25,7 @@ _JITTER = 0.05  # of the median step: shorter ones are no speed
 _ABSURD = 1e6  # times the median step: not looked at when speeds and noise are estimated
 _ROWS = 100_000  # steps looked at a time
 _SHOWN = 5
-_ROUNDS, _SETTLED = 500, 1e-5  # nats a step
+_ROUNDS, _SETTLED = 200, 1e-4  # nats a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,12 +238,12 @@ class _Rings(NamedTuple):
 
 
 def _quantised(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
-    """Lengths by k-means on their logs, noise by how far steps are from the nearest action."""
+    """Lengths by k-medians on their logs, noise by how far steps are from the nearest action."""
     from scipy.stats import chi2
 
     lengths = np.linalg.norm(steps, axis=1)
     moving = lengths[lengths > _JITTER * np.median(lengths[lengths > 0])]
-    centres = np.exp(_k_means(np.log(moving), n_speeds))
+    centres = np.exp(_k_medians(np.log(moving), n_speeds))
     along = np.maximum((steps @ units.T).max(axis=1), 0.0)  # of the nearest direction
     apart = (lengths**2)[:, None] - 2 * np.outer(along, centres) + centres**2
     stays = bool(stay)
@@ -260,12 +260,12 @@ def _quantised(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: floa
     return _Rings(centres, spread, stays)
 
 
-def _k_means(values: Array, n: int) -> Array:
+def _k_medians(values: Array, n: int) -> Array:
     """Centres of at most `n` groups of numbers, in order, by Lloyd's iteration from quantiles."""
     centres = np.unique(np.quantile(values, (np.arange(n) + 0.5) / n))
     for _ in range(_ROUNDS):
         group = np.abs(values[:, None] - centres).argmin(axis=1)
-        moved = np.array([values[group == k].mean() for k in np.unique(group)])
+        moved = np.array([np.median(values[group == k]) for k in np.unique(group)])
         if len(moved) == len(centres) and np.allclose(moved, centres, rtol=0, atol=1e-6):
             break
         centres = moved
@@ -275,7 +275,8 @@ def _k_means(values: Array, n: int) -> Array:
 
 def _least(units: Array) -> float:
     """Noise, as a share of the step, that any action has at least."""
-    return max(_gap(units) / (2 * _BETWEEN), _LEAST_NOISE)
+    to_the_middle = 2 * math.sin(math.asin(min(_gap(units) / 2, 1.0)) / 2)
+    return max(to_the_middle / _BETWEEN, _LEAST_NOISE)
 
 
 def _likely(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
@@ -346,8 +347,11 @@ class _Fit:
                 log[:, ring] = self._normal(apart, self.sigma[k]) + np.log(self.weights[k])
             log[:, -2] = self._normal(self.squared, self.sigma[-1]) + np.log(self.rest[0])
             log[:, -1] = self.flat + np.log(self.rest[1])
-        each = logsumexp(log, axis=1)
-        return float(each.sum()), np.exp(log - each[:, None])
+        top = log.max(axis=1, keepdims=True)
+        share = np.exp(np.subtract(log, top, out=log), out=log)
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        return float((np.log(total) + top).sum()), share
 
     def _normal(self, apart: Array, sigma: float) -> Array:
         """Log density of a round Gaussian at a squared distance."""

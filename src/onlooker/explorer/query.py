@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
+from onlooker._prediction import Clusters
 from onlooker._validation import Array
 from onlooker.explorer.study import LEVEL, Study
+
+_MOST_COUNTED = 4_000_000  # numbers held at a time
+_FEWEST = 1000  # controllers drawn at least for an interval
 
 
 def at_state(study: Study, state: Any) -> dict[str, Any]:
@@ -19,30 +24,42 @@ def at_state(study: Study, state: Any) -> dict[str, Any]:
     queries, node = posterior._place([state])
     rule = posterior._rule(None, None)
     predictor = posterior._predictor
-    mean = posterior._at_nodes[node] if node[0] >= 0 else predictor.elsewhere(queries, rule)
-    values = np.empty((len(study.labels), posterior.problem.n_actions))
-    chosen = np.empty(len(study.labels), dtype=np.int64)
+    n_draws, n_actions = len(study.labels), posterior.problem.n_actions
+    values = np.empty((-(-_FEWEST // n_draws), n_draws, n_actions))
+    mean = np.zeros(n_actions)
+    chosen = np.empty(n_draws, dtype=np.int64)
     for number, clusters in enumerate(predictor.blocks()):
         rng = np.random.default_rng([posterior.plan.seed, number])
-        rows = predictor._draw_rows(clusters, queries, node, rule, rng)[:, 0]
-        alpha = clusters.hyper["alpha"][:, None]
-        theta = rng.standard_gamma(clusters.counts[rows] + alpha)
-        total = theta.sum(axis=1, keepdims=True)
-        # all of them may underflow where α is tiny: then the likeliest action has it all
-        sure = clusters.policy[rows] == clusters.policy[rows].max(axis=1, keepdims=True)
-        values[clusters.index] = np.where(total > 0, theta / np.where(total > 0, total, 1), sure)
+        for repeat in values:
+            rows = predictor._draw_rows(clusters, queries, node, rule, rng)[:, 0]
+            repeat[clusters.index] = _thetas(clusters, rows, rng)
+        mean += clusters.policy[rows].sum(axis=0) / n_draws
         chosen[clusters.index] = rows - clusters.first[:-1]
+    if node[0] < 0 and rule.strategy != "map":  # clusters were drawn: their mixture is exact
+        mean = predictor.elsewhere(queries, rule)[0]
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail], axis=0)
+    low, high = np.quantile(values.reshape(-1, n_actions), [tail, 1 - tail], axis=0)
     return {
         "state": np.asarray(queries[0]).tolist(),
         "node": int(node[0]),
-        "mean": mean[0].tolist(),
+        "mean": mean.tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
         "level": LEVEL,
         "candidates": _candidates(study, chosen),
     }
+
+
+def _thetas(clusters: Clusters, rows: Array, rng: np.random.Generator) -> Array:
+    """``θ ~ Dir(ξ + α)`` of one cluster a draw."""
+    drawn = rng.standard_gamma(clusters.counts[rows] + clusters.hyper["alpha"][:, None])
+    total = drawn.sum(axis=1, keepdims=True)
+    # all of them may underflow where α is tiny: then one action has it all
+    gone = np.flatnonzero(total[:, 0] == 0)
+    likely = clusters.policy[rows[gone]].argmax(axis=1)
+    drawn[gone, likely] = 1.0
+    total[gone] = 1.0
+    return np.asarray(drawn / total)
 
 
 def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:
@@ -62,8 +79,9 @@ def warm_up(study: Study) -> None:
     """Ask once, so that the first click finds every kernel loaded."""
     states = study.posterior.problem.states
     at_state(study, states[0].tolist())
-    if states.ndim == 2:  # a place that is no node
-        at_state(study, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
+    if states.ndim == 2:  # a place that is no node, unless the prior is not known
+        with contextlib.suppress(TypeError):
+            at_state(study, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
     study.names()
 
 
@@ -74,11 +92,15 @@ def shares_at_nodes(study: Study, n: int) -> tuple[Array, Array]:
     """
     names = study.names()
     n_nodes, k = len(names.reference), names.n_reference
-    counts = np.zeros((n_nodes, k), dtype=np.int32)
-    parents = names.parents
-    at = np.arange(n_nodes)
-    for b, labels in enumerate(names.labels):
-        counts[at, parents[names.first[b] + labels]] += 1
     n = min(n, k)
-    likely = np.argsort(-counts, axis=1, kind="stable")[:, :n]
-    return likely, np.take_along_axis(counts, likely, axis=1) / len(names.labels)
+    likely = np.empty((n_nodes, n), dtype=np.int64)
+    share = np.empty((n_nodes, n))
+    some = max(1, _MOST_COUNTED // max(k, len(names.labels)))
+    for start in range(0, n_nodes, some):
+        part = slice(start, start + some)
+        parents = names.parents[names.first[:-1, None] + names.labels[:, part]]
+        counts = np.zeros((parents.shape[1], k), dtype=np.int32)
+        np.add.at(counts, (np.arange(len(counts)), parents), 1)
+        likely[part] = np.argsort(-counts, axis=1, kind="stable")[:, :n]
+        share[part] = np.take_along_axis(counts, likely[part], axis=1) / len(parents)
+    return likely, share

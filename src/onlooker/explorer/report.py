@@ -46,7 +46,7 @@ def write_report(run: Path, output: Path) -> dict[str, Any]:
 
 def _contents(study: Study, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
     posterior = study.posterior
-    seen = overview(study)
+    seen = overview(study) | {"epoch": 0}  # a file has one: the same run gives the same bytes
     low, high, n_used = _intervals(study)
     clusters, shares = shares_at_nodes(study, _SHARES)
     seen["at_nodes"] = {

@@ -118,7 +118,9 @@ def encode_dynamics(
         }
     if isinstance(dynamics, TabularDynamics):
         return _encode_table(dynamics, arrays, name)
-    return {"opaque": f"{type(dynamics).__module__}.{type(dynamics).__qualname__}"}
+    from onlooker.inference.other_dynamics import encode_other
+
+    return encode_other(dynamics, arrays)
 
 
 def _encode_table(dynamics: TabularDynamics, arrays: dict[str, Array], name: str) -> Any:
@@ -157,7 +159,11 @@ def decode_dynamics(
             return SlipperyDynamics(intended, slip, decode(value["success"], arrays))
     except CannotDecode:  # a prior of the user's own
         return None
-    return _decode_table(value, arrays, name)
+    if value["class"] == "TabularDynamics":
+        return _decode_table(value, arrays, name)
+    from onlooker.inference.other_dynamics import decode_other
+
+    return decode_other(value, arrays)
 
 
 def _decode_table(value: Any, arrays: dict[str, Array], name: str) -> TabularDynamics:

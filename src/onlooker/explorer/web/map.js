@@ -106,7 +106,8 @@
       }
       this.world = [range(this.xs, this.cell && this.cell[0]), range(this.ys, this.cell && this.cell[1])];
       const [w, h] = this.world.map(([low, high]) => high - low);
-      this.equal = Boolean(this.graph) || (this.axes.every((axis) => axis.dim !== null) && Math.max(w / h, h / w) < 8);
+      const flat = this.run.space.sites.shape[1] < 3; // in a plane, both axes likely have one unit
+      this.equal = Boolean(this.graph) || (this.axes.every((axis) => axis.dim !== null) && Math.max(w / h, h / w) < (flat ? 8 : 2));
       this.flipped = kind === "abstract" && !this.graph; // tables start at the top
     }
 
@@ -260,23 +261,31 @@
         else surface.marker("circle", x, y, Math.min(2, r), ink.line, ink.line, false);
         if (inked) surface.text(x, y, String(run.stateOf(site)), ink.soft, "middle", 11);
       }
-      const looks = new Map();
-      const lookOf = (name) => {
-        if (!looks.has(name)) looks.set(name, onlooker.look(name, k));
-        return looks.get(name);
-      };
       const pale = onlooker.isDark() ? "#3a424c" : "#d5dae0";
-      const { x: bx, y: by, w, h } = this.box;
-      for (let i = 0; i < n; i++) {
-        const x = this.px(this.xs[i]);
-        const y = this.py(this.ys[i]);
-        if (!(x > bx - 20 && x < bx + w + 20 && y > by - 20 && y < by + h + 20)) continue;
-        let look = lookOf(names[i]);
-        let fill = scale ? (values ? ramp(values[i] / top) : pale) : look.fill;
-        if (shown.highlight !== null && names[i] % k !== shown.highlight) fill = pale;
-        if (side) this.paintCell(surface, ink, x, y, side, fill, scale ? null : look, inked ? String(run.stateOf(i)) : null);
-        else surface.marker(scale ? "circle" : look.shape, x, y, r, fill, ink.ink, !scale && look.hollow);
+      const lit = (i) => shown.highlight === null || names[i] % k === shown.highlight;
+      if (side) {
+        for (let i = 0; i < n; i++) {
+          const look = onlooker.look(names[i], k);
+          const fill = lit(i) ? (scale ? (values ? ramp(values[i] / top) : pale) : look.fill) : pale;
+          this.paintCell(surface, ink, ...this.at(i), side, fill, scale ? null : look, inked ? String(run.stateOf(i)) : null);
+        }
+        return;
       }
+      const brushes = new Map();
+      const brushOf = (kind) => {
+        if (!brushes.has(kind)) {
+          const look = scale || kind < 0 ? { shape: "circle", hollow: false } : onlooker.look(kind, k);
+          const fill = kind < 0 ? pale : scale ? rampAt(kind) : look.fill;
+          brushes.set(kind, surface.brush(look.shape, r, fill, ink.ink, look.hollow));
+        }
+        return brushes.get(kind);
+      };
+      surface.stamps((stamp) => {
+        for (let i = 0; i < n; i++) {
+          const kind = !lit(i) ? -1 : scale ? rampIndex(values ? values[i] / top : NaN) : names[i];
+          stamp(brushOf(kind), this.px(this.xs[i]), this.py(this.ys[i]));
+        }
+      });
     }
 
     paintCell(surface, ink, x, y, side, fill, look, text) {
@@ -300,30 +309,38 @@
       if (!moves || this.graph || dims[0] === null || run.space.kind === "abstract") return;
       const d = moves.shape[1];
       const across = d === 1 || dims[1] === null;
+      this.bin = this.cell ? Math.max(BIN, Math.min(80, Math.abs(this.cell[0] * this.sx), Math.abs(this.cell[1] * this.sy))) : BIN;
+      const key = [this.key, this.sx, this.sy, this.ox, this.oy, shown.highlight, shown.highlight === null ? null : JSON.stringify(shown.frame)].join(" ");
+      if (this.binsKey !== key) [this.bins, this.binsKey] = [this.gather(moves.values, d, dims, across, shown), key];
+      const { bins } = this;
+      if (shown.field === "roses" && !across && run.space.moves) this.paintRoses(surface, ink, bins);
+      else this.paintArrows(surface, ink, bins);
+    }
+
+    // Nodes by the square of pixels that they are in; kept until something moves.
+    gather(moves, d, dims, across, shown) {
       const bins = new Map();
-      const k = run.n_reference;
-      const names = shown.names || run.reference.values;
-      for (let i = 0; i < run.nNodes; i++) {
-        if (shown.highlight !== null && names[i] % k !== shown.highlight) continue;
+      const names = shown.names || this.run.reference.values;
+      for (let i = 0; i < this.run.nNodes; i++) {
+        if (shown.highlight !== null && names[i] % this.run.n_reference !== shown.highlight) continue;
         const [x, y] = this.at(i);
-        const key = `${Math.floor(x / BIN)} ${Math.floor(y / BIN)}`;
+        const key = Math.floor((x - this.ox) / this.bin + 0.5) + 1e5 * Math.floor((y - this.oy) / this.bin + 0.5);
         let bin = bins.get(key);
         if (!bin) bins.set(key, (bin = { n: 0, x: 0, y: 0, dx: 0, dy: 0, nodes: [] }));
         bin.n += 1;
         bin.x += x;
         bin.y += y;
-        bin.dx += moves.values[i * d + dims[0]];
-        bin.dy += across ? 0 : moves.values[i * d + dims[1]];
+        bin.dx += moves[i * d + dims[0]];
+        bin.dy += across ? 0 : moves[i * d + dims[1]];
         bin.nodes.push(i);
       }
-      if (shown.field === "roses" && !across && run.space.moves) this.paintRoses(surface, ink, bins);
-      else this.paintArrows(surface, ink, bins);
+      return bins;
     }
 
     paintArrows(surface, ink, bins) {
       let longest = 0;
       for (const bin of bins.values()) longest = Math.max(longest, Math.hypot(bin.dx, bin.dy) / bin.n);
-      const scale = (0.95 * BIN) / (longest || 1);
+      const scale = (0.95 * this.bin) / (longest || 1);
       const down = this.flipped ? 1 : -1;
       for (const bin of bins.values()) {
         surface.arrow(bin.x / bin.n, bin.y / bin.n, (bin.dx / bin.n) * scale, (down * bin.dy / bin.n) * scale, ink.ink, ink.card);
@@ -336,19 +353,19 @@
       for (const bin of bins.values()) {
         const mean = new Float64Array(a);
         for (const node of bin.nodes) for (let j = 0; j < a; j++) mean[j] += run.policy.values[node * a + j] / bin.n;
-        const petals = onlooker.petals(run, mean, 0.5 * BIN, this.axes.map((axis) => axis.dim));
+        const petals = onlooker.petals(run, mean, 0.5 * this.bin, this.axes.map((axis) => axis.dim));
         surface.rose(bin.x / bin.n, bin.y / bin.n, petals, ink.ink, ink.card);
       }
     }
 
     paintTrajectory(surface, ink, shown) {
-      const { nodes, surprise } = this.run.trajectory(shown.trajectory);
-      const points = nodes.map((node) => this.at(node));
+      const path = this.run.trajectory(shown.trajectory);
+      const odd = path.surprise ? this.run.odd(path) : [];
+      const points = path.nodes.map((node) => this.at(node));
       surface.line(points, ink.card, 5, 0.8);
       surface.line(points, ink.ink, 1.6);
       points.slice(0, -1).forEach(([x, y], t) => {
-        const odd = surprise && surprise[t] > this.run.steps.unusual;
-        if (odd) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
+        if (odd[t]) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
       });
       surface.marker("circle", ...points[0], 4.5, ink.card, ink.ink, false);
       if (shown.step !== null && points[shown.step]) surface.marker("diamond", ...points[shown.step], 7, ink.accent, ink.card, false);
@@ -470,14 +487,11 @@
     }
   }
 
-  const RAMP = Array.from({ length: 65 }, (_, k) => k / 64);
-  let ramps = null;
-  // 65 colours are enough, and few enough to keep a drawn marker of each.
-  function ramp(share) {
-    if (!Number.isFinite(share)) return onlooker.ramp(NaN);
-    ramps ||= RAMP.map(onlooker.ramp);
-    return ramps[Math.round(64 * Math.min(1, Math.max(0, share)))];
-  }
+  // 65 colours are enough, and few enough to keep a drawn marker of each; -1: unknown.
+  const RAMP = Array.from({ length: 65 }, (_, k) => onlooker.ramp(k / 64));
+  const rampIndex = (share) => (Number.isFinite(share) ? Math.round(64 * Math.min(1, Math.max(0, share))) : -1);
+  const rampAt = (index) => RAMP[index];
+  const ramp = (share) => (Number.isFinite(share) ? RAMP[rampIndex(share)] : onlooker.ramp(NaN));
 
   function highest(values) {
     let top = 0;

@@ -12,6 +12,16 @@
   };
   const HEAD = 0.55; // half the opening of an arrow's head, radians
 
+  // Lay a half-clear colour (bytes red, green, blue first) over a pixel.
+  function blend(data, at, word, alpha) {
+    const under = (data[at + 3] / 255) * (1 - alpha / 255);
+    const total = alpha / 255 + under;
+    for (let c = 0; c < 3; c++) {
+      data[at + c] = ((((word >> (8 * c)) & 255) * alpha) / 255 + data[at + c] * under) / total;
+    }
+    data[at + 3] = 255 * total;
+  }
+
   class CanvasSurface {
     constructor(context, ratio) {
       this.context = context;
@@ -29,6 +39,11 @@
     }
     // Markers are many and alike: each kind is drawn once and then copied.
     marker(shape, x, y, r, fill, stroke, hollow) {
+      const sprite = this.spriteOf(shape, r, fill, stroke, hollow);
+      const half = sprite.width / this.ratio / 2;
+      this.context.drawImage(sprite, x - half, y - half, 2 * half, 2 * half);
+    }
+    spriteOf(shape, r, fill, stroke, hollow) {
       const key = `${shape} ${r} ${fill} ${stroke} ${hollow}`;
       let sprite = this.sprites.get(key);
       if (!sprite) {
@@ -36,8 +51,51 @@
         sprite = this.sprite(shape, r, fill, stroke, hollow);
         this.sprites.set(key, sprite);
       }
-      const half = sprite.width / this.ratio / 2;
-      this.context.drawImage(sprite, x - half, y - half, 2 * half, 2 * half);
+      return sprite;
+    }
+    // Thousands of markers: stamped into an array of pixels, ten times as fast as drawImage
+    // where no graphics card helps. `each(stamp)` calls stamp(brush, x, y).
+    stamps(each) {
+      const { width, height } = this.context.canvas;
+      if (!this.layer || this.layer.width !== width || this.layer.height !== height) {
+        this.layer = document.createElement("canvas");
+        this.layer.width = width;
+        this.layer.height = height;
+        this.pixels = this.layer.getContext("2d").createImageData(width, height);
+      }
+      const into = this.pixels.data;
+      const words = new Uint32Array(into.buffer);
+      words.fill(0);
+      each((brush, x, y) => {
+        const { side, column, row, word, alpha } = brush;
+        const left = Math.round(x * this.ratio - side / 2);
+        const top = Math.round(y * this.ratio - side / 2);
+        if (!(left >= 0 && top >= 0 && left + side <= width && top + side <= height)) return;
+        for (let k = 0; k < word.length; k++) {
+          const to = (top + row[k]) * width + left + column[k];
+          if (alpha[k] > 250 || words[to] === 0) words[to] = word[k];
+          else blend(into, 4 * to, word[k], alpha[k]);
+        }
+      });
+      this.layer.getContext("2d").putImageData(this.pixels, 0, 0);
+      this.context.drawImage(this.layer, 0, 0, width / this.ratio, height / this.ratio);
+    }
+    // The pixels of a marker that are not clear.
+    brush(shape, r, fill, stroke, hollow) {
+      const sprite = this.spriteOf(shape, r, fill, stroke, hollow);
+      if (sprite.brush) return sprite.brush;
+      const side = sprite.width;
+      const { data } = sprite.getContext("2d").getImageData(0, 0, side, side);
+      const all = new Uint32Array(data.buffer);
+      const kept = Array.from(all.keys()).filter((p) => data[4 * p + 3] >= 8);
+      sprite.brush = {
+        side,
+        column: Int32Array.from(kept, (p) => p % side),
+        row: Int32Array.from(kept, (p) => Math.floor(p / side)),
+        word: Uint32Array.from(kept, (p) => all[p]),
+        alpha: Uint8Array.from(kept, (p) => data[4 * p + 3]),
+      };
+      return sprite.brush;
     }
     sprite(shape, r, fill, stroke, hollow) {
       const side = Math.ceil((2.6 * r + 4) * this.ratio);
@@ -58,7 +116,8 @@
         context.fillStyle = fill;
         context.fill();
         context.strokeStyle = stroke;
-        context.lineWidth = 0.5;
+        context.globalAlpha = 0.4;
+        context.lineWidth = 0.8;
       }
       context.stroke();
       return canvas;
@@ -114,6 +173,12 @@
     nodes() {
       return this.stack[0];
     }
+    brush(shape, r, fill, stroke, hollow) {
+      return (x, y) => this.marker(shape, x, y, r, fill, stroke, hollow);
+    }
+    stamps(each) {
+      each((brush, x, y) => brush(x, y));
+    }
     rect(x, y, w, h, fill) {
       this.add("rect", { x: short(x), y: short(y), width: short(w), height: short(h), fill });
     }
@@ -123,7 +188,7 @@
     marker(shape, x, y, r, fill, stroke, hollow) {
       const paint = hollow
         ? { fill: "none", stroke: fill, "stroke-width": short(Math.max(1.3, r * 0.45)) }
-        : { fill, stroke, "stroke-width": 0.5 };
+        : { fill, stroke, "stroke-width": 0.8, "stroke-opacity": 0.4 };
       if (!CORNERS[shape]) this.add("circle", { cx: short(x), cy: short(y), r: short(r), ...paint });
       else {
         const points = CORNERS[shape].map(([a, b]) => `${short(x + a * r)},${short(y + b * r)}`).join(" ");
