@@ -16,6 +16,7 @@ from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
 from onlooker.inference import likelihoods
 from onlooker.inference.chain import Chain
 from onlooker.inference.cluster import Errand, advance
+from onlooker.inference.draws import Draws
 from onlooker.inference.likelihoods import AnyLikelihood, DisplacementLikelihood, MixtureLikelihood
 from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
@@ -443,10 +444,9 @@ def test_densities_are_averages_over_the_worlds_of_the_draws(prior):
         values = {name: float(posterior.hyper[name][chain, draw]) for name in ("sigma", "step")}
         one = Posterior(
             posterior.plan,
-            SimpleNamespace(
+            Draws(
                 labels=posterior.labels[chain : chain + 1, draw : draw + 1],
                 actions=posterior.actions[chain : chain + 1, draw : draw + 1],
-                links=None,
                 log_joint=posterior.log_joint[:1, :1],
                 hyper={
                     k: v[chain : chain + 1, draw : draw + 1] for k, v in posterior.hyper.items()
