@@ -436,7 +436,10 @@ def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
 
 def test_a_bar_is_drawn_when_asked_for(capsys):
     score_east(eastward(5, 2), progress=True)
-    assert capsys.readouterr().out == ""
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "simulating the nominal behaviour" in told.err
+    assert "100%" in told.err
     score_east(eastward(5, 2))
     assert capsys.readouterr().err == ""
 
