@@ -430,7 +430,8 @@ def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
         wanted = [(1 + sum(usual >= one)) / 10 for one in odd]
         np.testing.assert_allclose(found.against(nominal, by), wanted)
     assert found.against(nominal)[0] == 0.1
-    with pytest.raises(ValueError, match="by must be 'score' or a p-value"):
+    assert found.against(nominal, "any")[0] == 0.1
+    with pytest.raises(ValueError, match="by must be 'score', 'any' or a p-value"):
         found.against(nominal, "n_steps")
 
 
