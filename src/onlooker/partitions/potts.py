@@ -51,6 +51,11 @@ class Potts(PartitionPrior):
         positive_integer("n_clusters", self.n_clusters)
         check_hyper("beta", self.beta, zero_ok=True)
         check_spatial(self.decay, self.n_neighbors)
+        if not self.decay.is_fixed:
+            raise ValueError(
+                "the Potts model's decay is fixed: only beta says how strong it is; give numbers "
+                "as its scale and offset"
+            )
 
     def geometry(self, problem: Problem) -> Geometry:
         """Where the nodes lie."""
