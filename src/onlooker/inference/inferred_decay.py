@@ -27,7 +27,7 @@ from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry, Similarity
 
 _COARSEST = 0.25  # step of the grid of ln scale
-_TRIES = 6  # of another scale, a sweep
+_TRIES = 4  # of another scale, a sweep
 _STRIDES = (1, 2, 4, 8)
 _ROOM = 1 << 28  # bytes of graphs kept
 _REACH = 1.5  # how much farther than needed distances are looked up
@@ -39,34 +39,35 @@ class Local(NamedTuple):
     graph: Similarity
     sums: Array
     """``Σ_{j≠i} g(d_ij)``."""
+    n_far: Array
+    """How many other nodes the offset applies to."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_links(
-    nu: float, offset: float, near: Array, own: Array, sums: Array, n_far: Array
-) -> float:
-    """``ln p(c | ν, σ_f, ε)`` from ``g`` of the links and its row sums; `own` marks self-links.
+def near_links(links: Array, graph: Graph, out: Array) -> None:
+    """``g(d_i,c_i)`` of every link; -1 marks a self-link."""
+    for i in range(len(links)):
+        out[i] = -1.0 if links[i] == i else link_similarity(i, links[i], graph)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_links(nu: float, offset: float, near: Array, sums: Array, n_far: Array) -> float:
+    """``ln p(c | ν, σ_f, ε)`` from ``g`` of the links, by `near_links`, and its row sums.
 
     Factors are multiplied up to save logarithms.
     """
     total = 0.0
-    product = 1.0
+    above = below = 1.0
+    rest = 1.0 - offset
     for i in range(len(near)):
-        weight = nu if own[i] else (1.0 - offset) * near[i] + offset
-        product *= weight / (nu + (1.0 - offset) * sums[i] + offset * n_far[i])
-        if product < 1e-150:
-            if product == 0.0:
+        above *= nu if near[i] < 0.0 else rest * near[i] + offset
+        below *= nu + rest * sums[i] + offset * n_far[i]
+        if above < 1e-150 or not 1e-150 < below < 1e150:
+            if above == 0.0:
                 return -np.inf
-            total += np.log(product)
-            product = 1.0
-    return total + np.log(product)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _near_links(links: Array, graph: Graph, out: Array) -> None:
-    """``g(d_i,c_i)`` of every link."""
-    for i in range(len(links)):
-        out[i] = link_similarity(i, links[i], graph)
+            total += np.log(above) - np.log(below)
+            above = below = 1.0
+    return total + np.log(above) - np.log(below)
 
 
 class ScaleGrid:
@@ -87,7 +88,7 @@ class ScaleGrid:
         self.step = min(_COARSEST, 0.5 / math.sqrt(len(geometry.states)))
         self._distances: Similarity | None = None
         self._radius = 0.0
-        self._sums: dict[int, Array] = {}
+        self._sums: dict[int, tuple[Array, Array]] = {}
         self._graphs: OrderedDict[int, Similarity] = OrderedDict()
         self._lock = Lock()
 
@@ -105,11 +106,16 @@ class ScaleGrid:
             graph = self._graphs.pop(index, None)
             if graph is None:
                 graph = self._make(self.decay.at(self.scale(index), 0.0))
-                self._sums[index] = graph.row_sums
+                self._sums[index] = self._totals(graph)
             self._graphs[index] = graph  # the last used is the last to go
             while len(self._graphs) > 1 and self._bytes() > _ROOM:
                 self._graphs.popitem(last=False)
-            return Local(graph, self._sums[index])
+            return Local(graph, *self._sums[index])
+
+    def _totals(self, graph: Similarity) -> tuple[Array, Array]:
+        if self.n_neighbors is not None:
+            return graph.row_sums, np.diff(graph.indptr).astype(np.float64)
+        return graph.row_sums, np.full(graph.n_nodes, graph.n_nodes - 1.0)
 
     def _bytes(self) -> int:
         return sum(graph.indices.nbytes + graph.weights.nbytes for graph in self._graphs.values())
@@ -157,16 +163,10 @@ class DecayLinkSampler(LinkSampler):
     def _local(self, state: State) -> Local:
         return self.scales.local(self.scales.index(state.hyper["scale"]))
 
-    def _n_far(self, local: Local) -> Array:
-        """How many other nodes the offset applies to."""
-        if self.scales.n_neighbors is None:
-            return np.full(self.n_slots, self.n_slots - 1.0)
-        return np.diff(local.graph.indptr).astype(np.float64)
-
     def row_sums_at(self, state: State) -> Array:
         """``Σ_{j≠i} f(d_ij)`` by the state's decay."""
         local, offset = self._local(state), state.hyper["offset"]
-        return (1 - offset) * local.sums + offset * self._n_far(local)
+        return (1 - offset) * local.sums + offset * local.n_far
 
     def weights_at(self, state: State) -> tuple[Graph, float]:
         """Similarities and ν, all divided by ``1 - ε``: so that no graph changes with ε."""
@@ -181,30 +181,28 @@ class DecayLinkSampler(LinkSampler):
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every link, then ν, the offset and the scale."""
         super().update(state, data, scheme)
-        links = state.arrays["forest.link"]
-        own = links == np.arange(self.n_slots)
         if isinstance(self.decay.offset, Prior):
-            self._draw_offset(state, links, own, self.decay.offset)
+            self._draw_offset(state, self.decay.offset)
         if isinstance(self.decay.scale, Prior):
-            self._draw_scale(state, links, own, self.decay.scale)
+            self._draw_scale(state, self.decay.scale)
 
-    def _near(self, links: Array, local: Local) -> Array:
+    def _near(self, state: State, local: Local) -> Array:
         near = np.empty(self.n_slots)
-        _near_links(links, _as_graph(local.graph, 0.0), near)
+        near_links(state.arrays["forest.link"], _as_graph(local.graph, 0.0), near)
         return near
 
-    def _draw_offset(self, state: State, links: Array, own: Array, prior: Prior) -> None:
-        local = self._local(state)
-        near, n_far, nu = self._near(links, local), self._n_far(local), state.hyper["nu"]
+    def _draw_offset(self, state: State, prior: Prior) -> None:
+        local, nu = self._local(state), state.hyper["nu"]
+        near = self._near(state, local)
 
         def log_density(offset: float) -> float:
             if offset >= 1:
                 return -math.inf
-            return log_links(nu, offset, near, own, local.sums, n_far) + prior.logpdf(offset)
+            return log_links(nu, offset, near, local.sums, local.n_far) + prior.logpdf(offset)
 
         state.hyper["offset"] = slice_sample_log(log_density, state.hyper["offset"], state.rng)
 
-    def _draw_scale(self, state: State, links: Array, own: Array, prior: Prior) -> None:
+    def _draw_scale(self, state: State, prior: Prior) -> None:
         """A few Metropolis steps on the grid, where ``p(k) ∝ p(σ) σ``."""
         rng = state.rng
 
@@ -213,10 +211,7 @@ class DecayLinkSampler(LinkSampler):
             log_prior = prior.logpdf(scale)
             if not log_prior > -math.inf:
                 return -math.inf
-            local = self.scales.local(index)
-            near, n_far = self._near(links, local), self._n_far(local)
-            nu, offset = state.hyper["nu"], state.hyper["offset"]
-            return log_links(nu, offset, near, own, local.sums, n_far) + log_prior + math.log(scale)
+            return self._log_links(state, self.scales.local(index)) + log_prior + math.log(scale)
 
         index = self.scales.index(state.hyper["scale"])
         density = log_density(index)
@@ -228,20 +223,13 @@ class DecayLinkSampler(LinkSampler):
                 index, density = other, candidate
         state.hyper["scale"] = self.scales.scale(index)
 
+    def _log_links(self, state: State, local: Local) -> float:
+        nu, offset = state.hyper["nu"], state.hyper["offset"]
+        return float(log_links(nu, offset, self._near(state, local), local.sums, local.n_far))
+
     def log_prior(self, state: State) -> float:
         """``ln p(c | ν, σ_f, ε)``."""
-        links = state.arrays["forest.link"]
-        local = self._local(state)
-        return float(
-            log_links(
-                state.hyper["nu"],
-                state.hyper["offset"],
-                self._near(links, local),
-                links == np.arange(self.n_slots),
-                local.sums,
-                self._n_far(local),
-            )
-        )
+        return self._log_links(state, self._local(state))
 
 
 def _as_graph(graph: Similarity, offset: float) -> Graph:

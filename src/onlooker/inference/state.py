@@ -47,13 +47,15 @@ class Tables(NamedTuple):
 
 def make_tables(alpha: float, n_actions: int, n_transitions: int) -> Tables:
     """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
-    from scipy.special import gammaln
+    return Tables(_log_rising(alpha, n_transitions), _log_rising(n_actions * alpha, n_transitions))
 
-    n = np.arange(n_transitions + 1)
-    return Tables(
-        gammaln(alpha + n) - gammaln(alpha),
-        gammaln(n_actions * alpha + n) - gammaln(n_actions * alpha),
-    )
+
+def _log_rising(start: float, n: int) -> Array:
+    """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
+    logs = np.empty(n + 1)
+    logs[0] = 0.0
+    np.log(start + np.arange(n), out=logs[1:])
+    return np.cumsum(logs, out=logs)
 
 
 @dataclass
