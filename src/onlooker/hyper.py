@@ -111,6 +111,15 @@ class LogUniform:
         return min(max(value, self.low), self.high)  # rounding must not leave the support
 
 
+CONCENTRATION = LogUniform(0.2, 10.0)
+"""A prior of α for when nothing is known of the expert.
+
+Its lower end matters where every state is seen once. There, a controller that draws its actions at
+random and a mosaic of regions, each with one action, explain the same steps equally well; a
+smaller α prefers the mosaic.
+"""
+
+
 def check_hyper(name: str, value: Any, *, zero_ok: bool = False) -> None:
     """Refuse what is neither a positive number nor a prior."""
     if isinstance(value, type) or not isinstance(value, Prior | numbers.Real):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from onlooker._validation import positive_number
-from onlooker.hyper import Exponential, Prior, check_hyper
+from onlooker.hyper import Exponential, LogUniform, Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.decay import Decay, GaussianDecay
@@ -63,6 +63,27 @@ class DistanceDependent(PartitionPrior):
 
     collapsed_only: ClassVar[bool] = True
     can_block: ClassVar[bool] = False
+
+    @classmethod
+    def inferred(cls, typical: float = 1.0, **others: Any) -> Self:
+        """The prior with ν, the decay's scale and its offset all to be inferred.
+
+        Parameters
+        ----------
+        typical
+            A typical distance in the units of the states, such as a step: the scale is thought
+            to lie between half of it and five times it.
+        others
+            Other parameters.
+
+        Notes
+        -----
+        The offset is kept above 0.005. Below, the prior alone sprinkles regions with tiny
+        clusters of mutually linked neighbours, and far regions hardly ever share a controller.
+        """
+        typical = positive_number("typical", typical)
+        decay = GaussianDecay(LogUniform(typical / 2, 5 * typical), LogUniform(0.005, 0.1))
+        return cls(**({"decay": decay, "tolerance": 1e-6} | others))
 
     def __post_init__(self) -> None:
         self._check()
