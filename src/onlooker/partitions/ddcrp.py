@@ -83,7 +83,8 @@ class DistanceDependent(PartitionPrior):
         """
         typical = positive_number("typical", typical)
         decay = GaussianDecay(LogUniform(typical / 2, 5 * typical), LogUniform(0.005, 0.1))
-        return cls(**({"decay": decay, "tolerance": 1e-6} | others))
+        parameters: dict[str, Any] = {"decay": decay, "tolerance": 1e-6}
+        return cls(**(parameters | others))
 
     def __post_init__(self) -> None:
         self._check()
