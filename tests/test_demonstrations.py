@@ -189,6 +189,72 @@ def test_the_repr_says_what_is_held():
     assert "2 dimensions" in repr(Demonstrations([np.zeros((2, 2))]))
 
 
+# -- names and times -------------------------------------------------------------------------------
+
+
+def named():
+    times = [np.arange(4.0), np.array([5.0, 7.0]), np.arange(3.0)]
+    return Demonstrations(list(ragged()), names=["Amy", "Bob", "Amy"], times=times)
+
+
+def test_names_and_times_go_with_their_trajectories():
+    demos = named()
+    assert demos[[2, 1]].names.tolist() == ["Amy", "Bob"]
+    assert demos[[2, 1]].times.tolist() == [0, 1, 2, 5, 7]
+    assert demos[demos.names == "Amy"] == ragged()[[0, 2]]
+    assert demos[1:][::-1].names.tolist() == ["Amy", "Bob"]
+    assert Demonstrations(demos).names.tolist() == ["Amy", "Bob", "Amy"]
+    assert Demonstrations(demos, names="xyz").times.tolist() == demos.times.tolist()
+
+
+def test_without_names_the_number_of_a_trajectory_is_its_name():
+    assert ragged().names.tolist() == ["0", "1", "2"]
+    assert ragged()[[2, 0]].names.tolist() == ["2", "0"]
+    assert ragged().times is None
+    assert ragged().account is None
+
+
+def test_names_and_times_do_not_make_trajectories_differ_and_cannot_be_written_to():
+    assert named() == ragged()
+    for array in (named().names, named().times, ragged().names):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.arange(9),
+        np.arange(9) / 3,
+        np.datetime64("2020-01-01", "ns") + np.arange(9).astype("timedelta64[h]"),
+    ],
+)
+def test_names_and_times_are_saved_and_pickled(tmp_path, times):
+    demos = Demonstrations(
+        list(ragged()), names=["Zoë", "b", "c"], times=np.split(times, ragged().offsets[1:-1])
+    )
+    demos.save(tmp_path / "demos.npz")
+    for back in (Demonstrations.load(tmp_path / "demos.npz"), pickle.loads(pickle.dumps(demos))):
+        assert back == demos
+        assert back.names.tolist() == ["Zoë", "b", "c"]
+        np.testing.assert_array_equal(back.times, times)
+        assert back.times.dtype == times.dtype
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["a"]}, r"names must be one a trajectory, 3; got shape \(1,\)"),
+        ({"times": [[0.0, 1.0]]}, "1 arrays of times for 3 trajectories"),
+        ({"times": [[0, 1, 2, 3], [0], [0, 1, 2]]}, r"times\[1\] must be 2 numbers or NumPy dates"),
+        ({"times": [[*"abcd"], [0, 1], [0, 1, 2]]}, r"times\[0\] must be 4 numbers"),
+    ],
+)
+def test_names_and_times_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Demonstrations(list(ragged()), **options)
+
+
 # -- distinct states -------------------------------------------------------------------------------
 
 
@@ -284,6 +350,9 @@ def archive(path, **changes):
         ({"states": np.array([[0.0], [np.nan], [1.0], [2.0]])}, "trajectory 0 holds"),
         ({"states": np.array(1.0)}, "damaged"),
         ({"states": np.array([None] * 4)}, "not written by"),
+        ({"format": np.array([1.5])}, "not written by"),
+        ({"names": np.array(["a", "b"])}, "damaged: its names"),
+        ({"times": np.arange(3)}, "damaged: its times"),
     ],
 )
 def test_archives_that_do_not_hold_together_are_refused(tmp_path, changes, message):
@@ -308,8 +377,26 @@ def test_files_of_another_kind_are_refused_by_name(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=f"{name} was not written by Demonstrations.save"):
             Demonstrations.load(tmp_path / name)
-    np.savez(tmp_path / "other.npz", a=np.arange(3))
-    with pytest.raises(ValueError, match=r"other\.npz was not written"):
-        Demonstrations.load(tmp_path / "other.npz")
     with pytest.raises(FileNotFoundError):
         Demonstrations.load(tmp_path / "nowhere")
+
+
+def test_archives_of_the_first_format_without_names_still_load(tmp_path):
+    demos = Demonstrations.load(archive(tmp_path / "old.npz"))
+    assert demos == Demonstrations([[0, 1, 2, 3]])
+    assert demos.names.tolist() == ["0"]
+    assert demos.times is None
+
+
+def test_a_save_that_fails_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    path = tmp_path / "demos.npz"
+    ragged().save(path)
+
+    def fail(file, **arrays):
+        file.write(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises(OSError, match="no space left"):
+        Demonstrations([[7, 7]]).save(path)
+    assert Demonstrations.load(path) == ragged()

@@ -255,11 +255,45 @@ def test_displacements_have_gaussian_log_densities():
         np.testing.assert_allclose(found[:, a], expected, rtol=1e-12)
 
 
-def test_displaced_draws_have_the_step_as_mean_and_sigma_as_spread():
-    dynamics = DisplacementDynamics([[1.0, -2.0], [0.0, 0.5]], 0.3)
+NOISES = [0.3, [0.3, 1.0], [[0.3, 0.1], [2.0, 1.0]], [[0.3, 5.0]]]
+
+
+def noise_of(sigma, action, dim):
+    """By hand: a number, one an action, one an action and dimension, or one a dimension."""
+    if np.ndim(sigma) == 0:
+        return sigma
+    if np.ndim(sigma) == 1:
+        return sigma[action]
+    return sigma[action % len(sigma)][dim]
+
+
+@pytest.mark.parametrize("sigma", NOISES)
+def test_each_action_may_have_noise_of_its_own(sigma):
+    dynamics = DisplacementDynamics([[1.0, -2.0], [0.0, 0.5]], sigma)
+    move = np.array([0.4, -0.3])
+    found = dynamics.log_likelihood([[7.0, 7.0]], [7.0 + move])[0]
+    for a, step in enumerate(dynamics.steps):
+        expected = sum(
+            scipy.stats.norm(step[dim], noise_of(sigma, a, dim)).logpdf(move[dim]) for dim in (0, 1)
+        )
+        assert found[a] == pytest.approx(expected)
+
+
+def test_the_misfit_is_in_the_noise_of_the_nearest_action():
+    dynamics = DisplacementDynamics([[0.0], [10.0]], [0.1, 2.0])
+    loglik = dynamics.log_likelihood(np.zeros((4, 1)), [[0.0], [0.3], [6.0], [-0.2]])
+    assert dynamics.misfit(loglik) == pytest.approx([0.0, 3.0, 2.0, 2.0])
+    assert "sigma=0.1 to 2" in repr(dynamics)
+
+
+@pytest.mark.parametrize("sigma", NOISES)
+def test_displaced_draws_have_the_step_as_mean_and_sigma_as_spread(sigma):
+    dynamics = DisplacementDynamics([[1.0, -2.0], [0.0, 0.5]], sigma)
     states, actions = np.full((20_000, 2), 4.0), np.tile([0, 1], 10_000)
     drawn = dynamics.sample(states, actions, np.random.default_rng(0))
-    scores = (drawn - states - dynamics.steps[actions]) / 0.3
+    scores = drawn - states - dynamics.steps[actions]
+    for a in (0, 1):
+        scores[actions == a] /= [noise_of(sigma, a, dim) for dim in (0, 1)]
     for a in (0, 1):
         for dim in (0, 1):
             assert scipy.stats.kstest(scores[actions == a, dim], "norm").pvalue > 1e-3
@@ -314,7 +348,21 @@ def test_tiny_noise_still_knows_the_action_that_fits():
         (lambda: DisplacementDynamics([[1.0]], -1.0), ValueError, "sigma must .* got -1.0"),
         (lambda: DisplacementDynamics([[1.0]], np.nan), ValueError, "sigma must .* got nan"),
         (lambda: DisplacementDynamics([[1.0]], "wide"), TypeError, "sigma must be a number"),
-        (lambda: DisplacementDynamics([[1.0]], [0.1, 0.2]), TypeError, "sigma must be a number"),
+        (
+            lambda: DisplacementDynamics([[1.0]], [0.1, 0.2]),
+            ValueError,
+            r"sigma must be a number, \(1,\) one an action, or \(1, 1\).*got shape \(2,\)",
+        ),
+        (
+            lambda: DisplacementDynamics([[1.0], [2.0]], [0.1, 0.0]),
+            ValueError,
+            r"sigma holds 0.0 at index \(1,\)",
+        ),
+        (
+            lambda: DisplacementDynamics([[1.0]], [np.nan]),
+            ValueError,
+            r"sigma holds nan at index \(0,\)",
+        ),
         (lambda: DisplacementDynamics.compass(0), ValueError, "n_directions must be at least 1"),
         (lambda: DisplacementDynamics.compass(4.0), TypeError, "n_directions must be an integer"),
         (lambda: DisplacementDynamics.compass(4, step=-1), ValueError, "step must be"),

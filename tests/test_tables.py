@@ -120,6 +120,11 @@ def test_integer_and_float_columns_mix_to_vectors():
     assert demos[0].tolist() == [[0.5, 1.0], [1.5, 2.0]]
 
 
+def test_positive_and_negative_zero_of_a_table_are_one_state():
+    demos = from_dataframe(pd.DataFrame({"x": [-0.0, 1.0, 0.0]}), "x")
+    assert not np.signbit(demos.states).any()
+
+
 FRAME = pd.DataFrame(
     {
         "s": [0, 1, 2, 3],
@@ -152,11 +157,11 @@ FRAME = pd.DataFrame(
         ({"states": "word"}, ValueError, r"column 'word' .*\('oops' in row 2\); convert"),
         ({"states": "bool"}, ValueError, "column 'bool' must hold numbers, got bool"),
         ({"states": "kind"}, ValueError, "column 'kind' must hold numbers, .*integer codes"),
-        ({"states": "minus"}, ValueError, "negative state -2 at index 2"),
+        ({"states": "minus"}, ValueError, "'minus' holds the negative state -2 in row 2;"),
         ({"states": "s", "trajectory": "noid"}, ValueError, "column 'noid' is missing in row 1"),
         ({"states": "s", "time": "hole"}, ValueError, "column 'hole' is missing in row 2"),
-        ({"states": "s", "trajectory": "id"}, ValueError, "trajectory 'b' has only row 3.*drop it"),
-        ({"states": "s", "time": "twice"}, ValueError, "rows 1 and 2 .*same 'twice'; drop one"),
+        ({"states": "s", "trajectory": "s"}, ValueError, "'s' tells trajectories apart: .*leave"),
+        ({"states": "s", "time": "twice"}, ValueError, "row 1 and row 2 .*same 'twice', 1"),
         ({"states": "s", "time": "slash"}, ValueError, "'1/2/2020' in row 0.*to_datetime"),
         ({"states": "s", "time": "mixed"}, ValueError, "column 'mixed' holds .* in row"),
     ],
@@ -213,8 +218,8 @@ def test_options_reach_the_reader(csv):
         ("x;y\n1;2\n3;4\n", {}, "has no column 'x'; it has x;y"),
         ('x\n1\n"2\n', {}, "is not a CSV file"),
         ("x\n1\n2\n", {"chunksize": 1}, "chunksize reads .*leave it out"),
-        ("x\n1\nabc\n", {}, r"column 'x' .*\('abc' in row 1\)"),
-        ("x\n1\n\n2\nNA\n", {}, "column 'x' is missing in row 2"),
+        ("x\n1\nabc\n", {}, r"column 'x' .*\('abc' in row 1 \(line 3 of"),
+        ("x\n1\n\n2\nNA\n", {}, r"column 'x' is missing in row 2 \(line 5 of the file\)"),
     ],
 )
 def test_bad_csv_files_are_refused_by_name_and_remedy(csv, text, options, message):
@@ -227,7 +232,7 @@ def test_bad_parquet_files_are_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"cannot read .*text.parquet"):
         Demonstrations.from_parquet(tmp_path / "text.parquet", "x")
     pd.DataFrame({"x": [1, 2]}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match=r"t.parquet has no column 'z'$"):
+    with pytest.raises(ValueError, match=r"t.parquet has no column 'z'; it has x$"):
         Demonstrations.from_parquet(tmp_path / "t.parquet", "z")
 
 

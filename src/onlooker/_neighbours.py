@@ -12,16 +12,13 @@ from onlooker._validation import Array
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry
 
-_MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
-
 
 class Finder:
     """Finds the nodes near query states, by a tree where the metric allows."""
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
-        metric = geometry.metric
-        self._p = _MINKOWSKI.get(metric) if isinstance(metric, str) else None
+        self._p = geometry.norm
         self._n_nodes = len(geometry.states)
 
     @cached_property
@@ -53,7 +50,7 @@ class Finder:
         found = self._tree.query(
             self._geometry.coordinates(states), k=[*range(1, k + 1)], p=self._p
         )
-        return found[1], found[0]
+        return found[1], self._geometry.from_norm(found[0])
 
     def _within(self, states: Array, radius: float) -> tuple[Array, Array, Array]:
         """Triplets (state, node, distance) within `radius`."""
@@ -64,9 +61,10 @@ class Finder:
         from scipy.spatial import cKDTree
 
         found = cKDTree(self._geometry.coordinates(states)).sparse_distance_matrix(
-            self._tree, radius, p=self._p, output_type="ndarray"
+            self._tree, self._geometry.to_norm(radius), p=self._p, output_type="ndarray"
         )
-        return tuple(np.ascontiguousarray(found[name]) for name in "ijv")  # type: ignore[return-value]
+        row, column, distance = (np.ascontiguousarray(found[name]) for name in "ijv")
+        return row, column, self._geometry.from_norm(distance)
 
 
 def _neighbours(indptr: Array, indices: Array, g: Array, nearest: Array) -> Neighbours:

@@ -9,7 +9,9 @@ import click
 
 from onlooker._version import __version__
 from onlooker.commands.demo import demo
+from onlooker.commands.explore import explore
 from onlooker.commands.fit import fit
+from onlooker.commands.report import report
 from onlooker.commands.reproduce import reproduce
 
 _STOPPED = 130  # what shells expect of a command that Ctrl-C ended
@@ -46,7 +48,7 @@ def main(debug: bool) -> None:
     """Watch a system move through its states and recognise the policy behind it."""
 
 
-for command in (demo, fit, reproduce):
+for command in (demo, explore, fit, report, reproduce):
     main.add_command(command)
 
 

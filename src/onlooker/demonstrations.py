@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 
-from onlooker._validation import Array, as_array, read_only
+from onlooker._states import (
+    as_names,
+    as_real_states,
+    as_states,
+    as_times,
+    as_trajectory,
+    distinct_states,
+    refuse_no_list,
+    require_same_kind,
+)
+from onlooker._validation import Array, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = 1
-_UNREADABLE = (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+    from onlooker.tracks import Account, CleaningOptions, Tracks
+
+__all__ = ["Demonstrations", "as_real_states", "as_states", "distinct_states"]
 
 
 class Demonstrations:
@@ -29,6 +37,10 @@ class Demonstrations:
     trajectories
         One array per trajectory: ``(T,)`` integers, or ``(T, d)`` floats (``(T,)`` floats are
         read as ``(T, 1)``), each with at least two states. All must be of the same kind.
+    names
+        A name for each trajectory; by default its number.
+    times
+        One array per trajectory with the time of each of its states.
 
     Examples
     --------
@@ -39,26 +51,50 @@ class Demonstrations:
     array([2, 0])
     """
 
-    def __init__(self, trajectories: Iterable[Any]) -> None:
+    _names: Array | None
+    _times: Array | None
+    _account: Account | None
+
+    def __init__(
+        self, trajectories: Iterable[Any], *, names: Any = None, times: Iterable[Any] | None = None
+    ) -> None:
         if isinstance(trajectories, Demonstrations):
             self._set(trajectories.states, trajectories.offsets)
-            return
-        _refuse_no_list(trajectories)
-        arrays = [_as_trajectory(index, item) for index, item in enumerate(trajectories)]
-        if not arrays:
-            raise ValueError("trajectories is empty; give at least one trajectory")
-        _require_same_kind(arrays)
-        lengths = [len(array) for array in arrays]
-        self._set(np.concatenate(arrays), np.concatenate([[0], np.cumsum(lengths)]))
+            self._names, self._times = trajectories._names, trajectories._times
+            self._account = trajectories._account
+        else:
+            refuse_no_list(trajectories)
+            arrays = [as_trajectory(index, item) for index, item in enumerate(trajectories)]
+            if not arrays:
+                raise ValueError("trajectories is empty; give at least one trajectory")
+            require_same_kind(arrays)
+            lengths = [len(array) for array in arrays]
+            self._set(np.concatenate(arrays), np.concatenate([[0], np.cumsum(lengths)]))
+        if names is not None:
+            self._names = as_names(names, len(self))
+        if times is not None:
+            self._times = as_times(times, self.lengths)
 
     def _set(self, states: Array, offsets: Array) -> None:
         self._states = read_only(states)
         self._offsets = read_only(offsets.astype(np.int64))
+        self._names = self._times = self._account = None
 
     @classmethod
-    def _from_flat(cls, states: Array, offsets: Array) -> Self:
+    def _from_flat(
+        cls,
+        states: Array,
+        offsets: Array,
+        names: Array | None = None,
+        times: Array | None = None,
+        account: Account | None = None,
+    ) -> Self:
+        """Trust arrays that were checked elsewhere; nothing is copied."""
         new = cls.__new__(cls)
         new._set(states, offsets)
+        new._names = None if names is None else read_only(names)
+        new._times = None if times is None else read_only(times)
+        new._account = account
         return new
 
     # -- the sequence of trajectories -----------------------------------------------------------
@@ -93,10 +129,11 @@ class Demonstrations:
             raise IndexError("index trajectories by an integer, a slice, a flat list or a mask")
         if len(chosen) == 0:
             raise IndexError("the index selects no trajectory")
-        return self._from_flat(
-            np.concatenate([self._trajectory(int(i)) for i in chosen]),
-            np.concatenate([[0], np.cumsum(self.lengths[chosen])]),
-        )
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.repeat(self._offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        times = None if self._times is None else self._times[rows]
+        return self._from_flat(self._states[rows], offsets, self.names[chosen], times)
 
     def _trajectory(self, index: int) -> Array:
         if not -len(self) <= index < len(self):
@@ -109,6 +146,7 @@ class Demonstrations:
         return f"Demonstrations({len(self)} trajectories, {len(self._states)} {kind})"
 
     def __eq__(self, other: object) -> bool:
+        """Whether the trajectories are the same; names and times do not count."""
         if not isinstance(other, Demonstrations):
             return NotImplemented
         return np.array_equal(self._states, other._states) and np.array_equal(
@@ -133,6 +171,27 @@ class Demonstrations:
     def lengths(self) -> Array:
         """Number of states of each trajectory."""
         return np.diff(self._offsets)
+
+    @cached_property
+    def names(self) -> Array:
+        """Name of each trajectory, as text: ``demos[demos.names == "Lenny"]`` finds one.
+
+        What the table called them, else "0", "1", ... . Pieces of a trajectory that was split
+        share its name, so that names serve as the groups of a cross-validation.
+        """
+        if self._names is None:
+            return read_only(np.arange(len(self)).astype(np.str_))
+        return self._names
+
+    @property
+    def times(self) -> Array | None:
+        """Time of each state in `states` (numbers, or NumPy dates in UTC), if it is known."""
+        return self._times
+
+    @property
+    def account(self) -> Account | None:
+        """What reading found, dropped and changed; None if they were not read."""
+        return self._account
 
     @property
     def is_discrete(self) -> bool:
@@ -171,12 +230,19 @@ class Demonstrations:
     # -- in and out -----------------------------------------------------------------------------
 
     @classmethod
+    def _from_tracks(cls, tracks: Tracks) -> Self:
+        return cls._from_flat(
+            tracks.states, tracks.offsets, tracks.names, tracks.times, tracks.account
+        )
+
+    @classmethod
     def from_dataframe(
         cls,
         frame: pd.DataFrame,
         states: str | Sequence[str],
         trajectory: str | None = None,
         time: str | None = None,
+        **cleaning: Unpack[CleaningOptions],
     ) -> Self:
         """Read trajectories from a table with one state a row.
 
@@ -188,18 +254,28 @@ class Demonstrations:
             The column(s) that hold the state. A single integer column gives integer states.
         trajectory
             Column that tells the trajectories apart; without it the table is one trajectory.
-            Trajectories keep the order in which they first appear.
+            Trajectories keep the order in which they first appear, and their `names`.
         time
             Column to sort each trajectory by: numbers, dates, or text that holds numbers or ISO
             dates; without it, rows are taken in the order they have.
+        **cleaning
+            What to do with missing values, repeated times and gaps: see
+            `onlooker.tracks.Cleaning`. By default nothing is dropped or changed unseen: missing
+            values and repeated times are refused, gaps in time are kept with a warning.
 
         Notes
         -----
-        Error messages count the rows of the table from 0.
+        A trajectory of a single row has no transition: it is left out, with a warning. `account`
+        tells all that was found, dropped or changed. Messages count the rows of a data frame
+        from 0.
         """
+        from onlooker._cleaning import clean
         from onlooker._tables import read_table
+        from onlooker.tracks import Cleaning
 
-        return cls(read_table(frame, states, trajectory, time))
+        return cls._from_tracks(
+            clean(read_table(frame, states, trajectory, time), Cleaning(**cleaning))
+        )
 
     @classmethod
     def from_csv(
@@ -208,13 +284,19 @@ class Demonstrations:
         states: str | Sequence[str],
         trajectory: str | None = None,
         time: str | None = None,
-        **read_csv: Any,
+        **options: Any,
     ) -> Self:
-        """Read a CSV file (compressed or not); see `from_dataframe` for the columns."""
-        from onlooker._tables import load_csv
+        """Read a CSV file (compressed or not) piece by piece, only the columns needed.
 
-        frame = load_csv(path, states, trajectory, time, **read_csv)
-        return cls.from_dataframe(frame, states, trajectory, time)
+        Columns and cleaning as in `from_dataframe`; other options go to `pandas.read_csv`.
+        Trajectories are told apart by the text in their column: "07" is not "7".
+        """
+        from onlooker._cleaning import clean
+        from onlooker._csv_reader import load_csv
+        from onlooker.tracks import Cleaning
+
+        cleaning, rest = Cleaning.among(options)
+        return cls._from_tracks(clean(load_csv(path, states, trajectory, time, **rest), cleaning))
 
     @classmethod
     def from_parquet(
@@ -223,166 +305,93 @@ class Demonstrations:
         states: str | Sequence[str],
         trajectory: str | None = None,
         time: str | None = None,
+        **cleaning: Unpack[CleaningOptions],
     ) -> Self:
         """Read a parquet file (needs the extra ``parquet``); see `from_dataframe`."""
         from onlooker._tables import load_parquet
 
         frame = load_parquet(path, states, trajectory, time)
-        return cls.from_dataframe(frame, states, trajectory, time)
+        return cls.from_dataframe(frame, states, trajectory, time, **cleaning)
+
+    @classmethod
+    def from_npz(
+        cls,
+        path: str | os.PathLike[str],
+        states: str | Sequence[str] | None = None,
+        trajectory: str | None = None,
+        time: str | None = None,
+        **cleaning: Unpack[CleaningOptions],
+    ) -> Self:
+        """Read a NumPy archive.
+
+        Without `states`: one array per trajectory, named by it. With it: arrays as columns, read
+        as in `from_dataframe`; `states` may also name a single ``(n, d)`` array.
+        """
+        from onlooker.adapters.archives import read_npz
+
+        return cls._from_tracks(read_npz(path, states, trajectory, time, cleaning))
+
+    @classmethod
+    def from_gpx(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        metres: bool = False,
+        origin: tuple[float, float] | None = None,
+        **cleaning: Unpack[CleaningOptions],
+    ) -> Self:
+        """Read the track segments of a GPX file: longitude and latitude, with times.
+
+        Parameters
+        ----------
+        path
+            The file. One that declares a document type (DOCTYPE) is refused.
+        metres
+            Lay the places down in the tangent plane of `origin`: metres east and north of it.
+        origin
+            Longitude and latitude of the origin; by default the middle of all places.
+        """
+        from onlooker.adapters.gpx import read_gpx
+
+        return cls._from_tracks(read_gpx(path, metres, origin, cleaning))
+
+    @classmethod
+    def from_minari(
+        cls, dataset: Any, observation: str | int | Callable[[Any], Any] | None = None
+    ) -> Self:
+        """Take the observations of a Minari data set; its actions are not looked at.
+
+        Parameters
+        ----------
+        dataset
+            A `minari.MinariDataset`, or anything whose ``iterate_episodes()`` gives objects with
+            ``observations``.
+        observation
+            Which part of a dictionary or tuple of observations is the state, by key or number;
+            or a function from an episode's observations to ``(T,)`` or ``(T, d)`` states.
+        """
+        from onlooker.adapters.episodes import read_minari
+
+        return cls._from_tracks(read_minari(dataset, observation))
+
+    @classmethod
+    def from_imitation(
+        cls, trajs: Iterable[Any], observation: str | int | Callable[[Any], Any] | None = None
+    ) -> Self:
+        """Take the observations of trajectories of imitation, or of anything with ``obs``."""
+        from onlooker.adapters.episodes import read_imitation
+
+        return cls._from_tracks(read_imitation(trajs, observation))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a NumPy archive, under exactly the name given."""
-        with Path(path).open("wb") as file:
-            np.savez_compressed(
-                file, format=np.int64(_FORMAT), states=self._states, offsets=self._offsets
-            )
+        """Write to a NumPy archive, under exactly the name given, names and times included."""
+        from onlooker.adapters.archives import write_archive
+
+        write_archive(path, self._states, self._offsets, self._names, self._times)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        name = os.fspath(path)
-        with Path(path).open("rb") as file:
-            try:
-                with np.load(file, allow_pickle=False) as archive:
-                    version = int(archive["format"])
-                    states, offsets = archive["states"], archive["offsets"]
-            except _UNREADABLE as error:
-                raise ValueError(
-                    f"{name} was not written by Demonstrations.save, or is damaged"
-                ) from error
-        if version != _FORMAT:
-            raise ValueError(f"{name} has format {version}, expected {_FORMAT}")
-        if (
-            states.ndim == 0
-            or offsets.ndim != 1
-            or offsets.dtype.kind not in "iu"
-            or len(offsets) < 2
-            or offsets[0] != 0
-            or offsets[-1] != len(states)
-        ):
-            raise ValueError(f"{name} is damaged: its offsets do not fit its states")
-        return cls(np.split(states, offsets[1:-1]))
+        """Read what `save` wrote, or a plain NumPy archive with one array per trajectory."""
+        from onlooker.adapters.archives import read_archive
 
-
-def _refuse_no_list(trajectories: Any) -> None:
-    if isinstance(trajectories, Mapping) or hasattr(trajectories, "columns"):
-        raise TypeError(
-            f"trajectories must be a list of arrays, got {type(trajectories).__name__}; "
-            "read a table by Demonstrations.from_dataframe, a mapping by its values"
-        )
-    if isinstance(trajectories, np.ndarray) and trajectories.dtype != object:
-        raise TypeError(
-            "trajectories must be a list of arrays, got one array; "
-            "wrap a single trajectory in a list: Demonstrations([trajectory])"
-        )
-    if not isinstance(trajectories, Iterable):
-        raise TypeError(f"trajectories must be a list of arrays, got {type(trajectories).__name__}")
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """What two trajectories must share."""
-
-    discrete: bool
-    n_dims: int
-
-    def __str__(self) -> str:
-        return "integer states" if self.discrete else f"real states of dimension {self.n_dims}"
-
-
-def _kind(trajectory: Array) -> _Kind:
-    return _Kind(trajectory.ndim == 1, 1 if trajectory.ndim == 1 else trajectory.shape[1])
-
-
-def _require_same_kind(arrays: list[Array]) -> None:
-    first = _kind(arrays[0])
-    for index, array in enumerate(arrays):
-        if _kind(array) != first:
-            raise ValueError(
-                f"trajectory {index} has {_kind(array)}, but trajectory 0 has {first}; "
-                "give all trajectories the same kind of state"
-            )
-
-
-def _as_trajectory(index: int, item: Any) -> Array:
-    array = as_array(f"trajectory {index}", item)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"trajectory {index} must hold integers or floats, got dtype {array.dtype}")
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"trajectory {index} must be (T,) or (T, d), got shape {array.shape}; "
-            "wrap a single trajectory in a list: Demonstrations([trajectory])"
-        )
-    if len(array) < 2:
-        raise ValueError(
-            f"trajectory {index} has {len(array)} state(s); a transition needs two: leave it out"
-        )
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return _as_integer_states(f"trajectory {index}", array)
-    if array.ndim == 2 and array.shape[1] == 0:
-        raise ValueError(f"trajectory {index} has states without any dimension")
-    return as_real_states(f"trajectory {index}", array)
-
-
-def _as_integer_states(name: str, array: Array) -> Array:
-    if array.min(initial=0) < 0:
-        where = int(np.argmax(array < 0))
-        raise ValueError(
-            f"{name} holds the negative state {array[where]} at index {where}; "
-            "integer states count from 0"
-        )
-    if array.max(initial=0) > np.iinfo(np.int64).max:
-        where = int(np.argmax(array > np.iinfo(np.int64).max))
-        raise ValueError(
-            f"{name} holds {array[where]} at index {where}, beyond 64-bit integers; "
-            "number the states from 0"
-        )
-    return array.astype(np.int64)
-
-
-def as_real_states(name: str, array: Array) -> Array:
-    """Return ``(n, d)`` floats, refused where not finite."""
-    array = array.astype(np.float64)
-    if array.ndim == 1:
-        array = array[:, None]
-    bad = ~np.isfinite(array).all(axis=1)
-    if bad.any():
-        where = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} holds {array[where].tolist()} at index {where}; "
-            "leave it out (splitting its trajectory there) or impute the state first"
-        )
-    return array + 0.0  # -0.0 and 0.0 are one state
-
-
-def as_states(states: Any, name: str = "states") -> Array:
-    """Return query states as ``(n,)`` integers or ``(n, d)`` floats."""
-    array = as_array(name, states)
-    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2) or 0 in array.shape[1:]:
-        raise TypeError(
-            f"{name} must be (n,) integers or (n, d) floats, "
-            f"got dtype {array.dtype} and shape {array.shape}"
-        )
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return _as_integer_states(name, array)
-    return as_real_states(name, array)
-
-
-def distinct_states(states: Array) -> tuple[Array, Array]:
-    """The distinct rows of `states` in order of first appearance, and each row's index there."""
-    if states.ndim == 1:
-        order = np.argsort(states, kind="stable")
-        ordered = states[order]
-        new = np.r_[True, ordered[1:] != ordered[:-1]]
-    else:
-        order = np.lexsort(states.T[::-1])
-        ordered = states[order]
-        new = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)]
-    group = np.cumsum(new) - 1
-    first = order[new]  # both sorts are stable: the first of a group was seen first
-    rank = np.empty(len(first), dtype=np.int64)
-    by_appearance = np.argsort(first)
-    rank[by_appearance] = np.arange(len(first))
-    inverse = np.empty(len(states), dtype=np.int64)
-    inverse[order] = rank[group]
-    return states[first[by_appearance]], inverse
+        return cls._from_tracks(read_archive(path))

@@ -2,7 +2,16 @@
 
 from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.displacement import DisplacementDynamics
+from onlooker.dynamics.geographic import GeographicDynamics
+from onlooker.dynamics.gymnasium import GymnasiumDynamics
 from onlooker.dynamics.perturbed import PerturbedDynamics
 from onlooker.dynamics.tabular import TabularDynamics
 
-__all__ = ["DisplacementDynamics", "Dynamics", "PerturbedDynamics", "TabularDynamics"]
+__all__ = [
+    "DisplacementDynamics",
+    "Dynamics",
+    "GeographicDynamics",
+    "GymnasiumDynamics",
+    "PerturbedDynamics",
+    "TabularDynamics",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+import numbers
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -15,8 +16,13 @@ from onlooker._validation import (
     positive_number,
     read_only,
 )
-from onlooker.demonstrations import as_real_states
+from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics.base import check_actions
+
+if TYPE_CHECKING:
+    from onlooker.dynamics.proposal import StepAccount
+
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 class DisplacementDynamics:
@@ -27,7 +33,13 @@ class DisplacementDynamics:
     steps
         ``(A, d)``: the mean displacement of each action.
     sigma
-        Standard deviation of the noise in every dimension.
+        Standard deviation of the noise: a number; ``(A,)``, one an action, the same in every
+        dimension; or ``(A, d)``, or ``(1, d)`` for all actions alike.
+
+    Attributes
+    ----------
+    account : StepAccount or None
+        How the steps of the tracks are explained, where the actions were proposed from tracks.
 
     Examples
     --------
@@ -36,12 +48,22 @@ class DisplacementDynamics:
     np.int64(1)
     """
 
-    def __init__(self, steps: Any, sigma: float) -> None:
+    def __init__(self, steps: Any, sigma: Any) -> None:
         steps = np.array(finite_array("steps", steps, ndim=2))  # a copy: the caller's may change
         if 0 in steps.shape:
             raise ValueError(f"steps must be (A, d) with A, d > 0, got shape {steps.shape}")
         self.steps = read_only(steps)
-        self.sigma = positive_number("sigma", sigma)
+        self.sigma: float | Array = _check_sigma(sigma, steps.shape)
+        self.account: StepAccount | None = None
+        if isinstance(self.sigma, float):
+            each: Array = np.full(steps.shape, self.sigma)
+            peak = np.full(len(steps), self.n_dims * (math.log(self.sigma) + _HALF_LOG_2_PI))
+        else:
+            each = np.broadcast_to(
+                self.sigma[:, None] if self.sigma.ndim == 1 else self.sigma, steps.shape
+            )
+            peak = (np.log(each) + _HALF_LOG_2_PI).sum(axis=1)
+        self._sigma, self._peak = each, peak  # (A, d), and minus the log density at each mean
 
     @classmethod
     def compass(
@@ -51,13 +73,75 @@ class DisplacementDynamics:
 
         With ``stay=True`` one more action, the last, stands still.
         """
+        from onlooker.dynamics.proposal import directions
+
         n_directions = positive_integer("n_directions", n_directions)
         step = positive_number("step", step)
-        angles = 2 * np.pi * np.arange(n_directions) / n_directions
-        steps = step * np.column_stack([np.cos(angles), np.sin(angles)])
+        steps = step * directions(n_directions, 2)
         if stay:
             steps = np.vstack([steps, np.zeros(2)])
         return cls(steps, sigma)
+
+    @classmethod
+    def from_demonstrations(
+        cls,
+        demos: Demonstrations,
+        n_directions: int = 16,
+        n_speeds: int = 2,
+        *,
+        stay: bool | Literal["auto"] = "auto",
+        noise: Literal["estimate", "resolution"] = "estimate",
+        scale: Any = None,
+        sigma: float | None = None,
+    ) -> Self:
+        """Propose actions from tracks: directions × speeds, and the noise of each speed.
+
+        How much of the scatter of steps is noise, and how much is choice, cannot be told from
+        steps alone: see `noise`. `account` tells what share of the steps the actions explain, and
+        which they do not.
+
+        Parameters
+        ----------
+        demos
+            The tracks, of 1, 2 or 3 dimensions, sampled at one interval: a step is a speed.
+        n_directions
+            Directions: on the circle from the x axis counter-clockwise, spread evenly over the
+            sphere in 3 dimensions; always two on the line.
+        n_speeds
+            Speeds at most; fewer where the steps show fewer.
+        stay
+            Whether the last action stands still; ``"auto"``: if 1 % of the steps do.
+        noise
+            ``"estimate"``: speeds and noise that make the steps most likely as a mixture of all
+            actions and a flat part for outliers (EM, number of speeds by BIC): all scatter that
+            can be noise is noise. ``"resolution"``: speeds by k-medians on the log of the steps'
+            lengths, noise by how far steps are from their nearest action: only what the actions
+            do not resolve is noise, so that each step says as much as it can of its direction.
+        scale
+            ``(d,)``: a length in each dimension that counts the same, for dimensions of different
+            units, or ``"spread"``: the typical step in each. Directions are then spread evenly,
+            and noise is the same in all dimensions, once they are divided by it. None: one unit.
+        sigma
+            The noise of all actions (after division by `scale`); None: from the tracks, no less
+            than lets a step right between two neighbouring directions be within 3 sigma of both.
+
+        Examples
+        --------
+        >>> right, up = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.1]], [[0.0, 0.0], [0.1, 1.1], [0.0, 2.0]]
+        >>> dynamics = DisplacementDynamics.from_demonstrations([right, up], n_directions=4)
+        >>> print(dynamics.account)
+        4 actions explain 100.00% of 4 steps (within 3.72 sigma).
+        """
+        from onlooker.dynamics.proposal import propose
+
+        demos = Demonstrations(demos)
+        moves = cls.displacements(*demos.transitions())
+        found = propose(
+            moves, n_directions, n_speeds, stay=stay, noise=noise, scale=scale, sigma=sigma
+        )
+        dynamics = cls(found.steps, found.sigma)
+        dynamics.account = dynamics.explained(demos)
+        return dynamics
 
     @property
     def n_actions(self) -> int:
@@ -70,9 +154,11 @@ class DisplacementDynamics:
         return int(self.steps.shape[1])
 
     def __repr__(self) -> str:
+        low, high = self._sigma.min(), self._sigma.max()
+        noise = f"{low:g}" if low == high else f"{low:.3g} to {high:.3g}"
         return (
-            f"DisplacementDynamics({self.n_actions} actions in {self.n_dims} dimensions, "
-            f"sigma={self.sigma:g})"
+            f"{type(self).__name__}({self.n_actions} actions in {self.n_dims} dimensions, "
+            f"sigma={noise})"
         )
 
     def _check(self, name: str, states: Any) -> Array:
@@ -83,7 +169,7 @@ class DisplacementDynamics:
             kind = "integer states" if array.dtype.kind in "iu" else "states"
             raise ValueError(
                 f"{name} must be (n, {self.n_dims}) like the steps, got {kind} of shape "
-                f"{array.shape}; give DisplacementDynamics steps of that dimension, or use "
+                f"{array.shape}; give {type(self).__name__} steps of that dimension, or use "
                 "TabularDynamics for a finite space"
             )
         return as_real_states(name, array)
@@ -95,29 +181,64 @@ class DisplacementDynamics:
             raise ValueError(f"angles are for the plane; these steps have {self.n_dims} dimensions")
         return np.arctan2(self.steps[:, 1], self.steps[:, 0]) % (2 * np.pi)
 
+    @staticmethod
+    def displacements(states: Array, next_states: Array) -> Array:
+        """The step from each state to the next, ``(n, d)``."""
+        with np.errstate(over="ignore"):
+            return next_states - states
+
+    @staticmethod
+    def destinations(states: Array, moves: Array) -> Array:
+        """Where each state gets by a step: undoes `displacements`."""
+        return states + moves
+
     def misfit(self, loglik: Array) -> Array:
         """How far each transition is from the nearest action's mean, in sigma."""
-        peak = self.n_dims * (math.log(self.sigma) + 0.5 * math.log(2 * math.pi))
-        return np.sqrt(np.maximum(-2 * (loglik.max(axis=1) + peak), 0.0))
+        return np.sqrt(np.maximum(-2 * (loglik + self._peak).max(axis=1), 0.0))
+
+    def explained(self, demos: Demonstrations) -> StepAccount:
+        """Tell which steps of `demos` lie where some action leads, and which do not."""
+        from onlooker.dynamics.proposal import account_for
+
+        return account_for(self, Demonstrations(demos))
 
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
-        """Return ``ln N(s' | s + steps[j], sigma² I)`` as ``(n, A)``."""
+        """Return ``ln N(s' - s | steps[j], sigma² I)`` as ``(n, A)``."""
         states, next_states = self._check("states", states), self._check("next_states", next_states)
         if len(states) != len(next_states):
             raise ValueError(f"{len(states)} states but {len(next_states)} next_states")
+        moves = self.displacements(states, next_states)
         squared = np.zeros((len(states), self.n_actions))
         with np.errstate(over="ignore"):  # too far for a float is -inf, never NaN
             for dim in range(self.n_dims):  # one dimension at a time: no (n, A, d) array
-                moves = next_states[:, dim] - states[:, dim]
-                squared += ((moves[:, None] - self.steps[None, :, dim]) / self.sigma) ** 2
+                apart = moves[:, dim, None] - self.steps[None, :, dim]
+                squared += (apart / self._sigma[:, dim]) ** 2
         squared *= -0.5
-        squared -= self.n_dims * (math.log(self.sigma) + 0.5 * math.log(2 * math.pi))
+        squared -= self._peak
         return squared
 
     def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:
         """Draw the next states."""
         states = self._check("states", states)
         actions = check_actions(actions, self.n_actions, len(states))
-        moved: Array = states + self.steps[actions]
-        moved += rng.normal(0.0, self.sigma, size=moved.shape)
-        return moved
+        noise = rng.normal(0.0, self._sigma[actions], size=states.shape)
+        return self.destinations(states, self.steps[actions] + noise)
+
+
+def _check_sigma(sigma: Any, shape: tuple[int, ...]) -> float | Array:
+    """A number, or an array that fits steps of this shape."""
+    if isinstance(sigma, numbers.Real | str) or sigma is None:
+        return positive_number("sigma", sigma)
+    array = np.array(finite_array("sigma", sigma, ndim=np.ndim(sigma)))
+    n_actions, n_dims = shape
+    if array.shape not in ((), (n_actions,), (n_actions, n_dims), (1, n_dims)):
+        raise ValueError(
+            f"sigma must be a number, ({n_actions},) one an action, or ({n_actions}, {n_dims}) "
+            f"like the steps, got shape {array.shape}"
+        )
+    if array.ndim == 0:
+        return positive_number("sigma", float(array))
+    if (array <= 0).any():
+        where = tuple(int(i) for i in np.argwhere(array <= 0)[0])
+        raise ValueError(f"sigma holds {array[where]} at index {where}; noise is above 0")
+    return read_only(array)

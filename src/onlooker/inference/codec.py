@@ -83,15 +83,22 @@ def decode(value: Any, arrays: dict[str, Array]) -> Any:
     return made(**params)
 
 
+def _displacements() -> dict[str, type]:
+    from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
+
+    return {made.__name__: made for made in (DisplacementDynamics, GeographicDynamics)}
+
+
 def encode_dynamics(dynamics: Dynamics | None, arrays: dict[str, Array]) -> Any:
     """Tables and codebooks are stored; anything else is only named."""
-    from onlooker.dynamics import DisplacementDynamics, TabularDynamics
+    from onlooker.dynamics import TabularDynamics
 
     if dynamics is None:
         return None
-    if isinstance(dynamics, DisplacementDynamics):
-        arrays["dynamics.steps"] = dynamics.steps
-        return {"class": "DisplacementDynamics", "sigma": dynamics.sigma}
+    if isinstance(dynamics, _displacements().get(type(dynamics).__name__, ())):
+        arrays["dynamics.steps"] = dynamics.steps  # type: ignore[attr-defined]
+        sigma = encode(dynamics.sigma, "dynamics.sigma", arrays)  # type: ignore[attr-defined]
+        return {"class": type(dynamics).__name__, "sigma": sigma}
     if isinstance(dynamics, TabularDynamics):
         if not dynamics.is_sparse:
             arrays["dynamics.table"] = dynamics.toarray()
@@ -110,12 +117,15 @@ def encode_dynamics(dynamics: Dynamics | None, arrays: dict[str, Array]) -> Any:
 
 def decode_dynamics(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
     """Undo `encode_dynamics`; None where the dynamics were not stored."""
-    from onlooker.dynamics import DisplacementDynamics, TabularDynamics
+    from onlooker.dynamics import TabularDynamics
 
     if value is None or "opaque" in value:
         return None
-    if value["class"] == "DisplacementDynamics":
-        return DisplacementDynamics(arrays["dynamics.steps"], value["sigma"])
+    if value["class"] in _displacements():
+        made: Dynamics = _displacements()[value["class"]](
+            arrays["dynamics.steps"], decode(value["sigma"], arrays)
+        )
+        return made
     if not value["sparse"]:
         return TabularDynamics(arrays["dynamics.table"])
     from scipy.sparse import csr_array

@@ -40,10 +40,10 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
     write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Read the arrays of a NumPy archive."""
+def read_arrays(path: Path, prefixes: tuple[str, ...] = ("",)) -> dict[str, Array]:
+    """Read the arrays of a NumPy archive, or those whose names start in one of some ways."""
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+        return {name: archive[name] for name in archive.files if name.startswith(prefixes)}
 
 
 def within(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:

@@ -35,8 +35,8 @@ class Lock:
 
     def __enter__(self) -> Lock:
         with _critical(self._directory):
-            holder = self._holder()
-            if holder is not None and _alive(holder):
+            holder = self.writer()
+            if holder is not None:
                 raise StoreLockedError(
                     f"{self._directory} is being written by process {holder['pid']} on "
                     f"{holder['host']}; wait for it, or choose another store (if that machine is "
@@ -49,6 +49,11 @@ class Lock:
         with _critical(self._directory):
             if self._holder() == self._mine:
                 self._path.unlink()
+
+    def writer(self) -> dict[str, Any] | None:
+        """Who holds the lock now (``pid``, ``host``); None: nobody that lives."""
+        holder = self._holder()
+        return holder if holder is not None and _alive(holder) else None
 
     def _holder(self) -> dict[str, Any] | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -23,6 +23,15 @@ class UnidentifiableActionsWarning(UserWarning):
 
 class DynamicsMisfitWarning(UserWarning):
     """The steps that were seen are far from what any action does."""
+
+
+class Paths(NamedTuple):
+    """Trajectories as nodes, one after the other; inference does without, pictures do not."""
+
+    nodes: Array
+    """The node of every state seen."""
+    offsets: Array
+    """Where each trajectory starts in `nodes`, and where the last one ends."""
 
 
 class Problem:
@@ -76,6 +85,7 @@ class Problem:
         self.node_of = read_only(node_of.astype(np.int64))
         self.loglik = read_only(_check_loglik(loglik, len(node_of)))
         self.dynamics: Dynamics | None = None
+        self.paths: Paths | None = None
 
     def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
@@ -126,6 +136,7 @@ class Problem:
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.dynamics = dynamics
+        problem.paths = Paths(node_of_state, demos.offsets)
         problem._warn_of_unidentifiable(stacklevel=3)
         _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker import geography
 from onlooker._validation import Array, as_array, finite_array, positive_integer
 from onlooker.partitions.decay import Decay
 
@@ -21,6 +22,7 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
 _LARGEST = 1e150  # a coordinate beyond it has no square
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
+_ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
 _SMALL = 5_000  # nodes up to which all distances may be computed just to be sure
 _FADED = 0.01  # a similarity that counts for little
@@ -82,7 +84,10 @@ class Geometry:
         ``"euclidean"``, ``"cityblock"``, ``"chebyshev"``, any name that SciPy's ``cdist`` knows
         (but for those whose distances change with the data), a callable of two vectors, or a
         matrix of distances: ``(S, S)`` between integer states, or ``(N, N)`` between nodes.
-        Where a matrix could be either, its rows are states.
+        Where a matrix could be either, its rows are states. On the Earth, for longitude and
+        latitude in degrees: ``"haversine"``, the great circle in km; or ``"chord"``, the straight
+        line in km (1 % shorter at 3100 km), which further columns may join at right angles: a
+        difference of 1 in them counts as a kilometre.
     """
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
@@ -98,7 +103,9 @@ class Geometry:
                     f"metric is a {self.matrix.shape} matrix; it must have one row for each of "
                     f"the {len(states)} nodes, or for each integer state"
                 )
-        elif self._minkowski is None:
+        elif self._on_earth:
+            self.coordinates(states)  # refuse what is no place on it
+        elif self.norm is None:
             self._try_metric()
 
     def _try_metric(self) -> None:
@@ -121,24 +128,45 @@ class Geometry:
             )
 
     def coordinates(self, states: Array) -> Array:
-        """The positions of `states`."""
+        """The positions of `states`; on the Earth, points in space."""
         if states.ndim == 2:
             _refuse_overflow("states", states)
-            return states
-        if self._table is not None:
+            places = states
+        elif self._table is not None:
             _refuse_beyond(states, len(self._table), "coordinates")
-            return self._table[states]
-        return states[:, None].astype(np.float64)
+            places = self._table[states]
+        else:
+            places = states[:, None].astype(np.float64)
+        return _in_space(places, self.metric) if self._on_earth else places
 
     @cached_property
     def _nodes(self) -> Array:
         return self.coordinates(self.states)
 
     @property
-    def _minkowski(self) -> float | None:
+    def _on_earth(self) -> bool:
+        return isinstance(self.metric, str) and self.metric in _ON_EARTH
+
+    @property
+    def norm(self) -> float | None:
+        """The p of the norm between `coordinates` that a tree works with; None: no tree can."""
+        if self._on_earth:
+            return 2.0
         if self.matrix is None and isinstance(self.metric, str):
             return _MINKOWSKI.get(self.metric)
         return None
+
+    def from_norm(self, distance: Array) -> Array:
+        """Distances by the metric, from those by `norm`."""
+        return geography.arc_of(distance) if self.metric_is("haversine") else distance
+
+    def to_norm(self, distance: float) -> float:
+        """A distance by `norm`, from one by the metric."""
+        return float(geography.chord_of(distance)) if self.metric_is("haversine") else distance
+
+    def metric_is(self, name: str) -> bool:
+        """Whether the metric goes by that name."""
+        return isinstance(self.metric, str) and self.metric == name
 
     @cached_property
     def _tree(self) -> Any:
@@ -149,7 +177,7 @@ class Geometry:
     @cached_property
     def near_order(self) -> Array:
         """The nodes in an order that keeps near ones together, which caches like."""
-        if self._minkowski is None:
+        if self.norm is None:
             return np.arange(len(self.states))
         return np.asarray(self._tree.indices).astype(np.int64)
 
@@ -182,8 +210,15 @@ class Geometry:
         """Distances from `states` to the first `n` nodes, by the metric."""
         from scipy.spatial.distance import cdist
 
-        metric: Any = "cityblock" if self.metric == "manhattan" else self.metric
-        distances = np.asarray(cdist(self.coordinates(states), self._nodes[:n], metric=metric))
+        metric: Any = "cityblock" if self.metric_is("manhattan") else self.metric
+        distances = np.asarray(
+            cdist(
+                self.coordinates(states),
+                self._nodes[:n],
+                metric="euclidean" if self._on_earth else metric,
+            )
+        )
+        distances = self.from_norm(distances)
         good = (distances >= 0) & (distances < np.inf)
         if not good.all():
             i, j = (int(x) for x in np.argwhere(~good)[0])
@@ -206,7 +241,7 @@ class Geometry:
                 GeometryWarning,
                 stacklevel=stacklevel,
             )
-        if decay is None or n == 1 or (self._minkowski is None and n > _SMALL):
+        if decay is None or n == 1 or (self.norm is None and n > _SMALL):
             return
         typical = float(np.median(self.nearest(1)[1]))
         if decay.g(np.array(typical)) < _FADED:
@@ -223,12 +258,13 @@ class Geometry:
         """Distances between pairs of nodes, in the shape of the two arrays of nodes."""
         if self.matrix is not None:
             return self._among_nodes[first, second]
-        if self._minkowski is None:
+        if self.norm is None:
             raise ValueError(
                 f"metric {self.metric!r} has no formula for single pairs here; "
-                f"use one of {', '.join(_MINKOWSKI)} or a matrix of distances"
+                f"use one of {', '.join([*_MINKOWSKI, *_ON_EARTH])} or a matrix of distances"
             )
-        return np.linalg.norm(self._nodes[first] - self._nodes[second], self._minkowski, axis=-1)
+        apart = np.linalg.norm(self._nodes[first] - self._nodes[second], self.norm, axis=-1)
+        return self.from_norm(apart)
 
     def row_sums(self, decay: Decay) -> Array:
         """``Σ_{j ≠ i} f(d_ij)`` of every node, without keeping the similarities."""
@@ -244,7 +280,7 @@ class Geometry:
         Blocks follow each other, and within one the triplets are sorted by row and column.
         """
         n = len(self.states)
-        by_tree = self._minkowski is not None and np.isfinite(radius)
+        by_tree = self.norm is not None and np.isfinite(radius)
         block = min(n, _ROWS) if by_tree else max(1, _CHUNK // n)
         for start in range(0, n, block):
             stop = min(n, start + block)
@@ -252,9 +288,10 @@ class Geometry:
                 from scipy.spatial import cKDTree
 
                 found = cKDTree(self._nodes[start:stop]).sparse_distance_matrix(
-                    self._tree, radius, p=self._minkowski, output_type="ndarray"
+                    self._tree, self.to_norm(radius), p=self.norm, output_type="ndarray"
                 )
-                row, column, distance = found["i"] + start, found["j"], found["v"]
+                row, column = found["i"] + start, found["j"]
+                distance = self.from_norm(found["v"])
             else:
                 rows = self._rows(start, stop)
                 row, column = np.nonzero(rows <= radius)
@@ -277,9 +314,9 @@ class Geometry:
         k = min(positive_integer("n_neighbors", n_neighbors), n - 1)
         if k == 0:
             return np.empty((n, 0), dtype=np.int64), np.empty((n, 0))
-        if self._minkowski is not None:
-            distance, index = self._tree.query(self._nodes, k=k + 1, p=self._minkowski)
-            return _drop_self(index, distance)
+        if self.norm is not None:
+            distance, index = self._tree.query(self._nodes, k=k + 1, p=self.norm)
+            return _drop_self(index, self.from_norm(distance))
         indices, distances = [], []
         block = max(1, _CHUNK // n)
         for start in range(0, n, block):
@@ -364,6 +401,17 @@ def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
     own[missing, -1] = True
     keep = ~own
     return index[keep].reshape(n, width - 1), distance[keep].reshape(n, width - 1)
+
+
+def _in_space(places: Array, metric: Metric) -> Array:
+    """Longitude and latitude as points in space; further columns as further dimensions."""
+    if places.shape[1] < 2 or (metric == "haversine" and places.shape[1] > 2):
+        more = "; further columns need metric='chord'" if places.shape[1] > 2 else ""
+        raise ValueError(
+            f"metric {metric!r} is for longitude and latitude, but the states have "
+            f"{places.shape[1]} column(s){more}"
+        )
+    return np.hstack([geography.in_space(places[:, :2]), places[:, 2:]])
 
 
 def _refuse_beyond(states: Array, n_states: int, what: str) -> None:

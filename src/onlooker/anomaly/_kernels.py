@@ -1,0 +1,74 @@
+"""Kernels: statistics of trajectories, for many replicates at once."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from onlooker._validation import Array
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def statistics(
+    behaviour: Array,
+    blur: Array,
+    scales: Array,
+    repeats: Array,
+    offsets: Array,
+    cap: float,
+    slack: float,
+    out: Array,
+) -> None:
+    """Fill `out` ``(R, trajectories, 5)`` with what replicates are ranked by; larger is odder.
+
+    In this order: the sum of `behaviour`; minus the sum of `blur` and that sum; the higher of the
+    two CUSUMs ``C_t = max(0, C_{t-1} + x_t / scale_t − slack)``; the most repeats in a row.
+
+    Parameters
+    ----------
+    behaviour, blur
+        ``(R, n)``: both parts of the surprise less their expectation.
+    scales
+        ``(2, n)``: their standard deviations.
+    repeats
+        ``(R, n)``: whether the step ends where it began.
+    offsets
+        Where each trajectory's steps begin, and where the last ones end.
+    cap
+        Most that a step may add to the first sum and to the CUSUMs, in its scale.
+    slack
+        What the CUSUMs forgive a step.
+    """
+    for r in range(behaviour.shape[0]):
+        for i in range(len(offsets) - 1):
+            odd, blurred, highest = 0.0, 0.0, 0.0
+            first, second = 0.0, 0.0
+            run, longest = 0, 0
+            for t in range(offsets[i], offsets[i + 1]):
+                x = min(behaviour[r, t] / scales[0, t], cap)
+                y = min(blur[r, t] / scales[1, t], cap)
+                odd += x * scales[0, t]
+                blurred += blur[r, t]
+                first = max(0.0, first + x - slack)
+                second = max(0.0, second + y - slack)
+                highest = max(highest, first, second)
+                run = run + 1 if repeats[r, t] else 0
+                longest = max(longest, run)
+            out[r, i, 0] = odd
+            out[r, i, 1] = -blurred
+            out[r, i, 2] = blurred
+            out[r, i, 3] = highest
+            out[r, i, 4] = longest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def peaks(standardised: Array, offsets: Array, slack: float, height: Array, end: Array) -> None:
+    """How high each trajectory's CUSUM gets, and at which step first; -1 if it stays at 0."""
+    for i in range(len(offsets) - 1):
+        level = 0.0
+        height[i] = 0.0
+        end[i] = -1
+        for t in range(offsets[i], offsets[i + 1]):
+            level = max(0.0, level + standardised[t] - slack)
+            if level > height[i]:
+                height[i] = level
+                end[i] = t - offsets[i]

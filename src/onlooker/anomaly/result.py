@@ -1,0 +1,258 @@
+"""What scoring found, step by step and trajectory by trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from onlooker._validation import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class StepScores:
+    """One value a step, trajectory after trajectory; ``(n,)`` arrays.
+
+    Attributes
+    ----------
+    trajectory, step
+        Which trajectory, and which of its steps; both count from 0.
+    surprise
+        ``h = -ln p(s_{t+1} | s_t, nominal)``; infinite where the nominal policy cannot get there.
+    expected, sd
+        Mean and standard deviation of `surprise` under the nominal predictive, at the same state.
+    excess
+        ``(surprise - expected) / sd``.
+    p_value
+        Probability of a nominal step as surprising. Counted among simulations in continuous
+        spaces, so never 0 there; exact, and possibly 0, in finite ones.
+    behaviour, blur
+        The two parts of the surprise, each less its expectation and over its standard deviation,
+        limited to the `cap` that was asked for. With q_0 the next-state distribution of a policy
+        that takes all actions alike, ``behaviour`` is of ``-ln p / q_0``: another action than
+        the nominal ones. ``blur`` is of ``-ln q_0``: a step that fits no action well, or (below 0)
+        suspiciously well.
+    misfit
+        How far the step is from what *any* action does, in standard deviations (in a finite
+        space: what would be as unlikely); infinite where all actions are impossible.
+    explained
+        Whether some action explains the step: ``misfit <= far``.
+    repeats
+        Whether the step ends exactly where it began.
+    """
+
+    trajectory: Array
+    step: Array
+    surprise: Array
+    expected: Array
+    sd: Array
+    excess: Array
+    p_value: Array
+    behaviour: Array
+    blur: Array
+    misfit: Array
+    explained: Array
+    repeats: Array
+
+
+@dataclass(frozen=True)
+class TrajectoryScores:
+    """One value a trajectory; ``(k,)`` arrays.
+
+    Every p-value is the share of replicates that are as odd in one respect, the trajectory
+    itself counted among them: of `n_replicates` it is at least ``1 / (n_replicates + 1)``.
+
+    Attributes
+    ----------
+    n_steps
+        Number of steps.
+    score
+        Sum of the steps' excess surprise about the *behaviour*, over its standard deviation among
+        the replicates: 0 is usual, above 3 is rare, whatever the length.
+    p_value
+        Of `score`: other actions than the nominal ones.
+    p_calm, p_misfit
+        Of the steps' blur, on either side. Calm: too near to what actions do exactly, as of a
+        smoothed or computed track. Misfit: too far from it, as by drift or a glitch.
+    p_change
+        Of the highest CUSUM of either part of the surprise: a stretch that is not nominal.
+    p_standstill
+        Of `standstill`: a frozen sensor.
+    p_any
+        Of all five together, without need of a correction: the smallest of them, ranked among
+        the smallest of each replicate.
+    standstill
+        Most steps in a row that ended exactly where they began.
+    n_unexplained
+        Steps that no action explains.
+    onset, onset_low, onset_high
+        First step of the stretch where the CUSUM rises to its peak: the most probable one, and a
+        credible interval; -1 if no step exceeded its expectation. Mind `p_change` first.
+    end
+        Last step of that stretch.
+    changed
+        ``"behaviour"`` or ``"blur"``: whose CUSUM that is.
+    n_replicates
+        Replicates that the p-values count on.
+    """
+
+    n_steps: Array
+    score: Array
+    p_value: Array
+    p_calm: Array
+    p_misfit: Array
+    p_change: Array
+    p_standstill: Array
+    p_any: Array
+    standstill: Array
+    n_unexplained: Array
+    onset: Array
+    onset_low: Array
+    onset_high: Array
+    end: Array
+    changed: Array
+    n_replicates: Array
+
+
+@dataclass(frozen=True)
+class AnomalyScores:
+    """How far trajectories are from nominal; made by `score` and `score_policy`.
+
+    Attributes
+    ----------
+    names
+        Of the trajectories; their indices where they have none.
+    steps, trajectories
+        The scores.
+    settings
+        How they were made: `n_replicates`, `max_replicates`, `far`, `cap`, `interval`,
+        `parameter_uncertainty`.
+    """
+
+    names: list[Any]
+    steps: StepScores
+    trajectories: TrajectoryScores
+    settings: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        least = float(self.trajectories.p_any.min())
+        return (
+            f"AnomalyScores({len(self)} trajectories, {len(self.steps.step)} steps, "
+            f"{int((~self.steps.explained).sum())} unexplained; smallest p_any {least:.2g})"
+        )
+
+    def to_frame(self, of: Literal["trajectories", "steps"] = "trajectories") -> pd.DataFrame:
+        """A table with one row a trajectory (indexed by name), or one row a step.
+
+        Trajectories also get ``q_value`` and ``q_any``: `p_value` and `p_any` adjusted for the
+        number of trajectories (Benjamini and Hochberg). Calling those below 0.1 anomalous makes
+        about one in ten of them a false alarm.
+        """
+        import pandas as pd
+
+        if of == "steps":
+            columns = _columns(self.steps)
+            columns["trajectory"] = _labels([self.names[i] for i in self.steps.trajectory])
+            return pd.DataFrame(columns)
+        if of != "trajectories":
+            raise ValueError(f"of must be 'trajectories' or 'steps', got {of!r}")
+        columns = _columns(self.trajectories)
+        columns["q_value"] = adjust(self.trajectories.p_value)
+        columns["q_any"] = adjust(self.trajectories.p_any)
+        return pd.DataFrame(columns, index=pd.Index(_labels(self.names), name="trajectory"))
+
+    def ranking(self, *, by: str = "score", min_steps: int = 1) -> pd.DataFrame:
+        """The table of trajectories, most anomalous first.
+
+        Parameters
+        ----------
+        by
+            A column: ``"score"`` (largest first), a p-value (smallest first; ties by score), ...
+        min_steps
+            Leave out what is shorter; q-values are adjusted for what is left.
+        """
+        frame = self.to_frame()
+        if by not in frame.columns:
+            raise ValueError(f"by must be one of {', '.join(frame.columns)}; got {by!r}")
+        frame = frame[frame["n_steps"] >= min_steps].copy()
+        for kind in ("value", "any"):
+            frame[f"q_{kind}"] = adjust(frame[f"p_{kind}"].to_numpy())
+        rising = by.startswith(("p_", "q_"))
+        keys = [by] if by == "score" else [by, "score"]
+        return frame.sort_values(keys, ascending=[rising, False][: len(keys)], kind="stable")
+
+    def changes(self, false_alarm: float = 0.05) -> pd.DataFrame:
+        """Where each trajectory ceased to be nominal, for those whose CUSUM says that it did.
+
+        Parameters
+        ----------
+        false_alarm
+            Share of nominal trajectories, of any length, that may be listed wrongly.
+        """
+        if not 0 < false_alarm < 1:
+            raise ValueError(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
+        frame = self.to_frame()
+        found = frame[frame["p_change"] <= false_alarm]
+        columns = ["onset", "onset_low", "onset_high", "end", "changed", "p_change", "n_steps"]
+        return found[columns].sort_values("p_change", kind="stable")
+
+    def against(self, nominal: AnomalyScores, by: str = "score") -> Array:
+        """P-values ``(k,)`` from other trajectories that are known to be nominal.
+
+        Those of the table believe the model: where it is wrong, be it in a noise that is not
+        Gaussian or a policy that is too sure of itself, nominal trajectories get flagged too.
+        These do not: they are the share of nominal trajectories that are as odd (conformal
+        p-values), so at most 5 % of nominal ones fall below 0.05 whatever the model, if all of
+        them were made alike. The price: they are at least ``1 / (len(nominal) + 1)``.
+
+        Parameters
+        ----------
+        nominal
+            Scores, by the same posterior, of nominal trajectories that it was not sampled from.
+        by
+            The column to compare: ``"score"`` or a p-value.
+        """
+        column = getattr(self.trajectories, by, None)
+        if column is None or not (by == "score" or by.startswith("p_")):
+            raise ValueError(f"by must be 'score' or a p-value of the trajectories, got {by!r}")
+        sign = 1 if by == "score" else -1
+        known = np.sort(-sign * getattr(nominal.trajectories, by))
+        return (1 + np.searchsorted(known, -sign * column, side="right")) / (1 + len(known))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers for JSON; infinite values become None."""
+        return {
+            "names": list(_labels(self.names)),
+            "trajectories": {k: _plain(v) for k, v in _columns(self.trajectories).items()},
+            "steps": {k: _plain(v) for k, v in _columns(self.steps).items()},
+            "settings": dict(self.settings),
+        }
+
+
+def adjust(p_values: Array) -> Array:
+    """Benjamini and Hochberg's adjusted p-values."""
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p_values)) if len(p_values) else p_values
+
+
+def _columns(scores: Any) -> dict[str, Any]:
+    return {field.name: getattr(scores, field.name) for field in fields(scores)}
+
+
+def _labels(names: Sequence[Any]) -> list[Any]:
+    return [name.item() if isinstance(name, np.generic) else name for name in names]
+
+
+def _plain(values: Array) -> list[Any]:
+    if values.dtype.kind != "f":
+        return list(values.tolist())
+    return [value if np.isfinite(value) else None for value in values.tolist()]

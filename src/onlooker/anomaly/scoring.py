@@ -1,0 +1,271 @@
+"""Score trajectories against the nominal behaviour."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker._validation import Array, finite_array, positive_integer, positive_number
+from onlooker._weights import Strategy, is_spatial
+from onlooker.anomaly._changes import locate
+from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
+from onlooker.anomaly._judge import LEAST_SPREAD, Judge
+from onlooker.anomaly._predictive import FEW, Outcome, Predictive, Tick, misfit, same_state
+from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
+from onlooker.demonstrations import Demonstrations, distinct_states
+
+if TYPE_CHECKING:
+    from onlooker.dynamics.base import Dynamics
+    from onlooker.posterior import Posterior
+
+_LONG = 50_000_000  # numbers to compute above which a bar is shown unasked
+
+
+def score(
+    posterior: Posterior | Any,
+    demos: Demonstrations | Any,
+    *,
+    dynamics: Dynamics | None = None,
+    n_replicates: int = 200,
+    max_replicates: int = 2000,
+    parameter_uncertainty: bool = True,
+    extrapolate: Strategy | None = None,
+    far: float = 5.0,
+    cap: float = 10.0,
+    interval: float = 0.9,
+    random_state: Any = None,
+    progress: bool | None = None,
+) -> AnomalyScores:
+    """Score trajectories against the posterior over the nominal policy.
+
+    A step's surprise ``-ln p(s_{t+1} | s_t, nominal)`` says little by itself: it has units, and
+    where the nominal policy is erratic it is large for good reasons. So each is compared with its
+    expectation at the same state, and each trajectory with replicates: the same steps from the
+    same states, actions by the nominal policy. P-values are ranks among the replicates, valid
+    whatever the length; those that few replicates reach get more of them.
+
+    Parameters
+    ----------
+    posterior
+        A `Posterior`, a fitted `PolicyRecognizer`, or any fitted estimator with
+        ``predict_proba`` and ``dynamics`` (which knows no parameter uncertainty).
+    demos
+        Trajectories to judge. Best not those that the posterior was sampled from: a trajectory
+        that helped to define what is nominal looks more so than it is, and its p-values are too
+        large.
+    dynamics
+        The model of the world; by default the posterior's.
+    n_replicates, max_replicates
+        Replicates of each trajectory, and of those with a small p-value.
+    parameter_uncertainty
+        Each replicate acts by another draw of the policy, as is right for trajectories from a
+        policy that is known as well as the posterior knows it. False: all act by the mean policy,
+        so the errors of that mean add up along a trajectory, and long ones get flagged.
+    extrapolate
+        As in `Posterior.policy`, but ``"local"`` by default for the spatial priors: ``"map"``
+        takes one cluster's policy for certain, so nominal steps near a border are then called
+        anomalous.
+    far
+        Standard deviations from all actions beyond which a step counts as unexplained.
+    cap
+        Most that one step may add to a trajectory's score, in its standard deviations: a single
+        glitch is an alarm of its own (`n_unexplained`), not a change of behaviour.
+    interval
+        Probability of the interval for the onset of a change.
+    random_state
+        Seed or generator.
+    progress
+        Whether to show a bar; None: in a terminal, if it will take long.
+    """
+    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+    recognised = getattr(posterior, "posterior_", None)
+    if recognised is not None:
+        extrapolate = extrapolate or getattr(posterior, "extrapolate", None)
+        posterior = recognised
+    states, _ = demos.transitions()
+    distinct, index = distinct_states(states)
+    drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
+    if drawn:
+        if extrapolate is None and is_spatial(posterior.prior):
+            extrapolate = "local"
+        dynamics = dynamics if dynamics is not None else posterior.problem.dynamics
+        policy = posterior.policy(distinct, extrapolate=extrapolate)
+    elif hasattr(posterior, "predict_proba"):
+        dynamics = dynamics if dynamics is not None else getattr(posterior, "dynamics", None)
+        policy = posterior.predict_proba(distinct)
+    else:
+        raise TypeError(
+            "posterior must be a Posterior or a fitted estimator with predict_proba, got "
+            f"{type(posterior).__name__}; for bare probabilities use score_policy"
+        )
+    if dynamics is None:
+        raise ValueError("the model was made without dynamics; give dynamics=")
+    predictive = Predictive(dynamics, states, policy, index)
+    options = _Options.check(n_replicates, max_replicates, far, cap, interval)
+    actor: Actor = KnownPolicy(predictive)
+    if drawn and parameter_uncertainty:
+        actor = DrawnPolicies(posterior, states, extrapolate, options.n_replicates)
+    return _score(predictive, demos, actor, options, random_state, progress)
+
+
+def score_policy(
+    policy: Any,
+    dynamics: Dynamics,
+    demos: Demonstrations | Any,
+    *,
+    n_replicates: int = 200,
+    max_replicates: int = 2000,
+    far: float = 5.0,
+    cap: float = 10.0,
+    interval: float = 0.9,
+    random_state: Any = None,
+    progress: bool | None = None,
+) -> AnomalyScores:
+    """Score trajectories against a policy that is known.
+
+    Parameters
+    ----------
+    policy
+        ``(n, A)``: action probabilities at the start of every transition of `demos`, pooled.
+    dynamics, demos
+        The model of the world, and the trajectories.
+    n_replicates, max_replicates, far, cap, interval, random_state, progress
+        As in `score`.
+    """
+    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+    policy = _check_policy(policy, demos.n_transitions, dynamics.n_actions)
+    states, _ = demos.transitions()
+    distinct, index = distinct_states(policy)
+    predictive = Predictive(dynamics, states, distinct, index)
+    options = _Options.check(n_replicates, max_replicates, far, cap, interval)
+    return _score(predictive, demos, KnownPolicy(predictive), options, random_state, progress)
+
+
+def _check_policy(policy: Any, n_steps: int, n_actions: int) -> Array:
+    policy = finite_array("policy", policy, ndim=2)
+    if policy.shape != (n_steps, n_actions):
+        raise ValueError(
+            f"policy must be {(n_steps, n_actions)}, transitions by actions, got {policy.shape}"
+        )
+    bad = (policy < 0).any(axis=1) | (np.abs(policy.sum(axis=1) - 1) > 1e-6)
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise ValueError(f"policy[{where}] is no distribution over the actions; normalise it")
+    return policy
+
+
+@dataclass(frozen=True)
+class _Options:
+    n_replicates: int
+    max_replicates: int
+    far: float
+    cap: float
+    interval: float
+
+    @classmethod
+    def check(
+        cls, n_replicates: int, max_replicates: int, far: float, cap: float, interval: float
+    ) -> _Options:
+        n_replicates = positive_integer("n_replicates", n_replicates, minimum=FEW)
+        most = positive_integer("max_replicates", max_replicates)
+        far, cap = positive_number("far", far), positive_number("cap", cap)
+        if not 0 < interval < 1:
+            raise ValueError(f"interval must be between 0 and 1, got {interval!r}; 0.9 is usual")
+        return cls(n_replicates, max(most, n_replicates), far, cap, interval)
+
+
+def _score(
+    predictive: Predictive,
+    demos: Demonstrations,
+    actor: Actor,
+    options: _Options,
+    random_state: Any,
+    progress: bool | None,
+) -> AnomalyScores:
+    rng = np.random.default_rng(random_state)
+    states, next_states = demos.transitions()
+    loglik = np.asarray(predictive.dynamics.log_likelihood(states, next_states))
+    if loglik.shape != (len(states), predictive.n_actions):
+        raise ValueError(
+            f"dynamics.log_likelihood gave shape {loglik.shape} for {len(states)} steps and "
+            f"{predictive.n_actions} actions of the policy"
+        )
+    surprise = predictive.surprise(np.arange(len(states)), loglik)
+    seen = Outcome(surprise, same_state(states, next_states))
+    work = 2 * options.n_replicates * len(states)
+    first = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
+    with _bar(progress, work, predictive.n_actions) as tick:
+        moments = predictive.moments(
+            surprise.total, options.n_replicates, options.max_replicates, rng, tick
+        )
+        both = (moments.behaviour, moments.blur)
+        expected = np.stack([spread.mean for spread in both])
+        scales = np.maximum(np.stack([spread.sd for spread in both]), LEAST_SPREAD)
+        judge = Judge(
+            predictive, actor, seen, expected, scales, first, options.cap,
+            options.n_replicates, options.max_replicates, rng, tick,
+        )  # fmt: skip
+        verdicts = judge.all()
+    how_far = misfit(predictive.dynamics, loglik, moments.total.mean)
+    standardised = np.minimum((np.stack(surprise) - expected) / scales, options.cap)
+    steps = StepScores(
+        trajectory=demos.trajectory_of(),
+        step=demos.transition_starts() - demos.offsets[demos.trajectory_of()],
+        surprise=surprise.total,
+        expected=moments.total.mean,
+        sd=moments.total.sd,
+        excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, LEAST_SPREAD),
+        p_value=moments.p_value,
+        behaviour=standardised[0],
+        blur=standardised[1],
+        misfit=how_far,
+        explained=how_far <= options.far,
+        repeats=seen.repeats,
+    )
+    changes = locate(standardised[0], standardised[1], first, options.interval)
+    unexplained = np.bincount(steps.trajectory, weights=~steps.explained, minlength=len(demos))
+    trajectories = TrajectoryScores(
+        n_steps=np.diff(first),
+        n_unexplained=unexplained.astype(np.int64),
+        onset=changes.onset,
+        onset_low=changes.low,
+        onset_high=changes.high,
+        end=changes.end,
+        changed=np.array(["behaviour", "blur"])[changes.part],
+        **verdicts,
+    )
+    names = getattr(demos, "names", None)
+    return AnomalyScores(
+        names=list(range(len(demos))) if names is None else list(names),
+        steps=steps,
+        trajectories=trajectories,
+        settings={
+            "n_replicates": options.n_replicates,
+            "max_replicates": options.max_replicates,
+            "far": options.far,
+            "cap": options.cap,
+            "interval": options.interval,
+            "parameter_uncertainty": isinstance(actor, DrawnPolicies),
+        },
+    )
+
+
+@contextmanager
+def _bar(wanted: bool | None, work: int, n_actions: int) -> Iterator[Tick]:
+    """Yield what is to be told of simulated steps; it draws a bar if `wanted`."""
+    if wanted is None:
+        wanted = work * n_actions > _LONG and sys.stderr is not None and sys.stderr.isatty()
+    if not wanted:
+        yield lambda steps: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task("simulating the nominal behaviour", total=work)
+        yield lambda steps: bar.advance(task, steps)

@@ -1,0 +1,380 @@
+"""Actions proposed from tracks, and an account of what they explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from onlooker._validation import Array, finite_array, positive_integer, positive_number
+
+if TYPE_CHECKING:
+    from onlooker.demonstrations import Demonstrations
+    from onlooker.dynamics.displacement import DisplacementDynamics
+
+_WITHIN = 0.999  # a step is explained if this share of an action's own steps lie as near
+_MOST_STEPS = 4_000  # steps that speeds and noise are estimated from
+_SHARE_OF_STAYING = 0.01
+_BETWEEN = 3.0  # sigma from a step between two directions to either of them
+_LEAST_NOISE = 0.05  # of the step's length
+_JITTER = 0.05  # of the median step: shorter ones are no speed
+_ABSURD = 1e6  # times the median step: not looked at when speeds and noise are estimated
+_ROWS = 100_000  # steps looked at a time
+_SHOWN = 5
+_ROUNDS, _SETTLED = 200, 1e-4  # nats a step
+
+
+@dataclass(frozen=True, eq=False)
+class StepAccount:
+    """Which steps lie where some action leads.
+
+    Attributes
+    ----------
+    misfit
+        ``(M,)``: how far each step is from the nearest action's mean, in that action's sigma.
+    nearest
+        ``(M,)``: that action.
+    trajectory, index
+        ``(M,)``: the trajectory of each step, and which step of it (from 0).
+    limit
+        A step beyond it is not explained: 99.9 % of what an action does is nearer to its mean.
+    n_actions
+        Number of actions.
+    """
+
+    misfit: Array
+    nearest: Array
+    trajectory: Array
+    index: Array
+    limit: float
+    n_actions: int
+
+    @cached_property
+    def unexplained(self) -> Array:
+        """The steps that no action explains (numbers of transitions, pooled)."""
+        return np.flatnonzero(self.misfit > self.limit)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps, M."""
+        return len(self.misfit)
+
+    @property
+    def share(self) -> float:
+        """Share of the steps that some action explains."""
+        return 1 - len(self.unexplained) / self.n_steps
+
+    @property
+    def usage(self) -> Array:
+        """``(A,)``: share of the explained steps that are nearest to each action."""
+        used = np.bincount(self.nearest[self.misfit <= self.limit], minlength=self.n_actions)
+        return used / max(1, used.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The account in plain numbers and lists, for JSON."""
+        return {
+            "n_steps": self.n_steps,
+            "n_actions": self.n_actions,
+            "limit": self.limit,
+            "share": self.share,
+            "usage": self.usage.tolist(),
+            "unexplained": [
+                {
+                    "transition": int(t),
+                    "trajectory": int(self.trajectory[t]),
+                    "step": int(self.index[t]),
+                    "misfit": float(self.misfit[t]),
+                }
+                for t in self.unexplained
+            ],
+        }
+
+    def __str__(self) -> str:
+        told = (
+            f"{self.n_actions} actions explain {self.share:.2%} of {self.n_steps:,} steps "
+            f"(within {self.limit:.3g} sigma)."
+        )
+        if not len(self.unexplained):
+            return told
+        worst = self.unexplained[np.argsort(-self.misfit[self.unexplained], kind="stable")]
+        lines = [told, f"{len(worst):,} are not explained, the worst first:"]
+        for t in worst[:_SHOWN]:
+            where = f"trajectory {self.trajectory[t]}, step {self.index[t]}"
+            lines.append(f"  {where}: {self.misfit[t]:.3g} sigma")
+        if len(worst) > _SHOWN:
+            lines.append(f"  and {len(worst) - _SHOWN:,} more: see `unexplained`")
+        return "\n".join(lines)
+
+
+def account_for(dynamics: DisplacementDynamics, demos: Demonstrations) -> StepAccount:
+    """Hold the steps of `demos` against the actions of `dynamics`."""
+    from scipy.stats import chi2
+
+    states, next_states = demos.transitions()
+    misfit, nearest = np.empty(len(states)), np.empty(len(states), dtype=np.int64)
+    for start in range(0, len(states), _ROWS):
+        rows = slice(start, start + _ROWS)
+        loglik = dynamics.log_likelihood(states[rows], next_states[rows])
+        misfit[rows] = dynamics.misfit(loglik)
+        nearest[rows] = loglik.argmax(axis=1)
+    trajectory = demos.trajectory_of()
+    index = demos.transition_starts() - demos.offsets[trajectory]
+    limit = math.sqrt(chi2.ppf(_WITHIN, dynamics.n_dims))
+    return StepAccount(misfit, nearest, trajectory, index, limit, dynamics.n_actions)
+
+
+class Proposal(NamedTuple):
+    """Actions: slowest first, within a speed by direction, a stay last."""
+
+    steps: Array
+    sigma: float | Array
+
+
+def propose(
+    moves: Array,
+    n_directions: int,
+    n_speeds: int,
+    *,
+    stay: Any,
+    noise: str,
+    scale: Any,
+    sigma: float | None,
+) -> Proposal:
+    """Directions × speeds for steps `moves`; see `DisplacementDynamics.from_demonstrations`."""
+    if moves.ndim != 2 or moves.shape[1] > 3:
+        kind = "integer states" if moves.ndim == 1 else f"states of dimension {moves.shape[1]}"
+        raise ValueError(
+            f"directions can be proposed in 1 to 3 dimensions, not for {kind}; "
+            "give the actions yourself: DisplacementDynamics(steps, sigma)"
+        )
+    n_directions = positive_integer("n_directions", n_directions)
+    n_speeds = positive_integer("n_speeds", n_speeds)
+    if stay not in (True, False, "auto"):
+        raise ValueError(f"stay must be True, False or 'auto', got {stay!r}")
+    if noise not in ("estimate", "resolution"):
+        raise ValueError(f"noise must be 'estimate' or 'resolution', got {noise!r}")
+    if sigma is not None:
+        sigma = positive_number("sigma", sigma)
+    if not moves.any():
+        raise ValueError(
+            "every step of the demonstrations stands still, so they tell no direction or speed; "
+            "give the actions yourself: DisplacementDynamics(steps, sigma)"
+        )
+    unit = _unit(scale, moves)
+    steps = _some(moves / unit)
+    units = directions(n_directions, moves.shape[1])
+    rings = (_likely if noise == "estimate" else _quantised)(steps, units, n_speeds, stay, sigma)
+    still = np.zeros((int(rings.stays), moves.shape[1]))
+    found = np.vstack([*(length * units for length in rings.lengths), still]) * unit
+    spread = np.repeat(rings.sigma, [len(units)] * len(rings.lengths) + [int(rings.stays)])
+    if scale is not None:
+        return Proposal(found, spread[:, None] * unit)
+    return Proposal(found, spread if sigma is None else sigma)
+
+
+def _some(steps: Array) -> Array:
+    """As many steps as are needed, evenly from all tracks, without those that would overflow."""
+    size = np.abs(steps).max(axis=1)
+    steps = steps[size <= _ABSURD * np.median(size[size > 0])]
+    few = steps[:: -(-len(steps) // _MOST_STEPS)]
+    return few if few.any() else steps
+
+
+def _unit(scale: Any, moves: Array) -> Array:
+    """A length in each dimension that counts the same."""
+    n_dims = moves.shape[1]
+    if scale is None:
+        return np.ones(n_dims)
+    if isinstance(scale, str):
+        if scale != "spread":
+            raise ValueError(f"scale must be None, 'spread' or {n_dims} numbers, got {scale!r}")
+        return np.array([_typical(moves[:, dim]) for dim in range(n_dims)])
+    unit = finite_array("scale", scale, ndim=1)
+    if unit.shape != (n_dims,) or (unit <= 0).any():
+        raise ValueError(f"scale must be {n_dims} numbers above 0, got {unit.tolist()}")
+    return unit
+
+
+def _typical(moves: Array) -> float:
+    """The median is blind to outliers; standing still says nothing."""
+    moving = np.abs(moves[moves != 0])
+    return float(np.median(moving)) if len(moving) else 1.0
+
+
+def directions(n_directions: int, n_dims: int) -> Array:
+    """Unit vectors: both ways on a line, even on the circle, nearly even on the sphere."""
+    if n_dims == 1:
+        return np.array([[1.0], [-1.0]])
+    if n_dims == 2:
+        angles = 2 * np.pi * np.arange(n_directions) / n_directions
+        return np.column_stack([np.cos(angles), np.sin(angles)])
+    place: Array = np.arange(n_directions) + 0.5  # the spiral of Fibonacci
+    height = 1 - 2 * place / n_directions
+    angles = math.pi * (3 - math.sqrt(5)) * place
+    level = np.sqrt(1 - height**2)
+    return np.column_stack([level * np.cos(angles), level * np.sin(angles), height])
+
+
+def _gap(units: Array) -> float:
+    """The typical distance of neighbouring directions, 0 on a line."""
+    if units.shape[1] == 1 or len(units) == 1:
+        return 0.0
+    apart = np.linalg.norm(units[:, None] - units[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return float(np.median(apart.min(axis=1)))
+
+
+class _Rings(NamedTuple):
+    """Actions of each length around where one stands."""
+
+    lengths: Array
+    sigma: Array
+    """Of each length, and of staying."""
+    stays: bool
+
+
+def _quantised(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
+    """Lengths by k-medians on their logs, noise by how far steps are from the nearest action."""
+    from scipy.stats import chi2
+
+    lengths = np.linalg.norm(steps, axis=1)
+    moving = lengths[lengths > _JITTER * np.median(lengths[lengths > 0])]
+    centres = np.exp(_k_medians(np.log(moving), n_speeds))
+    along = np.maximum((steps @ units.T).max(axis=1), 0.0)  # of the nearest direction
+    apart = (lengths**2)[:, None] - 2 * np.outer(along, centres) + centres**2
+    stays = bool(stay)
+    if stay == "auto":
+        stays = bool(np.mean(lengths**2 < apart.min(axis=1)) >= _SHARE_OF_STAYING)
+    still = lengths**2 if stays else np.full(len(lengths), np.inf)
+    apart = np.maximum(np.column_stack([apart, still]), 0.0)
+    ring, near = apart.argmin(axis=1), apart.min(axis=1)
+    spread = np.zeros(len(centres) + 1)
+    for k in np.unique(ring):  # the median is blind to outliers
+        spread[k] = math.sqrt(np.median(near[ring == k]) / chi2.ppf(0.5, steps.shape[1]))
+    bound = np.append(_least(units) * centres, _LEAST_NOISE * centres[0])
+    spread = np.maximum(spread, bound) if sigma is None else np.full(len(bound), sigma)
+    return _Rings(centres, spread, stays)
+
+
+def _k_medians(values: Array, n: int) -> Array:
+    """Centres of at most `n` groups of numbers, in order, by Lloyd's iteration from quantiles."""
+    centres = np.unique(np.quantile(values, (np.arange(n) + 0.5) / n))
+    for _ in range(_ROUNDS):
+        group = np.abs(values[:, None] - centres).argmin(axis=1)
+        moved = np.array([np.median(values[group == k]) for k in np.unique(group)])
+        if len(moved) == len(centres) and np.allclose(moved, centres, rtol=0, atol=1e-6):
+            break
+        centres = moved
+    apart = np.diff(centres, prepend=-np.inf)
+    return centres[apart > math.log1p(_LEAST_NOISE)]  # nearer than the noise: one and the same
+
+
+def _least(units: Array) -> float:
+    """Noise, as a share of the step, that any action has at least."""
+    to_the_middle = 2 * math.sin(math.asin(min(_gap(units) / 2, 1.0)) / 2)
+    return max(to_the_middle / _BETWEEN, _LEAST_NOISE)
+
+
+def _likely(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
+    """Lengths and noise of greatest likelihood; their number by BIC, and a stay if that pays."""
+    lengths = np.linalg.norm(steps, axis=1)
+    moving = lengths[lengths > 0]
+    found = []
+    for n in range(1, n_speeds + 1):
+        start = np.unique(np.quantile(moving, (np.arange(n) + 0.5) / n))
+        if len(start) < n:
+            break
+        fit = _Fit(steps, units, start, bool(stay), sigma).run()
+        if stay == "auto" and fit.rest[0] < _SHARE_OF_STAYING:
+            fit = _Fit(steps, units, start, False, sigma).run()
+        found.append(fit)
+    best = min(found, key=_Fit.bic)
+    order = np.argsort(best.lengths)
+    return _Rings(best.lengths[order], best.sigma[[*order, -1]], best.stays)
+
+
+class _Fit:
+    """Maximum likelihood by EM: Gaussians of one width around ``length · direction``, each length.
+
+    With responsibilities ``γ`` of the actions of a ring, its length is the mean projection
+    ``Σ γ x·u / Σ γ`` and its noise ``σ² = Σ γ |x - length u|² / (d Σ γ)``, with a lower bound.
+    Steps that no ring explains go to a flat part as wide as the longest step.
+    """
+
+    def __init__(
+        self, steps: Array, units: Array, start: Array, stays: bool, sigma: float | None
+    ) -> None:
+        self.n_steps, self.n_dims = steps.shape
+        self.stays, self.fixed, self.least = stays, sigma, _least(units)
+        self.total = -np.inf  # log-likelihood
+        self.squared, self.along = (steps**2).sum(axis=1), steps @ units.T
+        reach = 0.5 * math.log(self.squared.max())
+        self.flat = gammaln(self.n_dims / 2 + 1) - self.n_dims * (0.5 * math.log(math.pi) + reach)
+        self.lengths = start.copy()
+        self.sigma = np.append(0.3 * start, 0.3 * start[0])  # the last is for staying
+        if sigma is not None:
+            self.sigma[:] = sigma
+        self.weights = np.full((len(start), len(units)), 0.98 / (len(start) * len(units)))
+        self.rest = np.array([0.01 if stays else 0.0, 0.01])  # staying, outliers
+
+    def run(self) -> _Fit:
+        """Climb until a round gains next to nothing."""
+        for _ in range(_ROUNDS):
+            total, share = self._expect()
+            gain, self.total = total - self.total, total
+            if gain < _SETTLED * self.n_steps:
+                break
+            self._maximise(share)
+        return self
+
+    def bic(self) -> float:
+        """Of weights, lengths and noise, and the weight and noise of staying."""
+        n_free = self.weights.size + (1 + (self.fixed is None)) * (len(self.lengths) + self.stays)
+        return n_free * math.log(self.n_steps) - 2 * self.total
+
+    def _expect(self) -> tuple[float, Array]:
+        """The log-likelihood, and the share of each action in each step."""
+        n_rings, n_units = self.weights.shape
+        log = np.empty((self.n_steps, n_rings * n_units + 2))
+        with np.errstate(divide="ignore", over="ignore"):
+            for k, length in enumerate(self.lengths):
+                ring = slice(k * n_units, (k + 1) * n_units)
+                apart = self.squared[:, None] - 2 * length * self.along + length**2
+                log[:, ring] = self._normal(apart, self.sigma[k]) + np.log(self.weights[k])
+            log[:, -2] = self._normal(self.squared, self.sigma[-1]) + np.log(self.rest[0])
+            log[:, -1] = self.flat + np.log(self.rest[1])
+        top = log.max(axis=1, keepdims=True)
+        share = np.exp(np.subtract(log, top, out=log), out=log)
+        total = share.sum(axis=1, keepdims=True)
+        share /= total
+        return float((np.log(total) + top).sum()), share
+
+    def _normal(self, apart: Array, sigma: float) -> Array:
+        """Log density of a round Gaussian at a squared distance."""
+        return -0.5 * apart / sigma**2 - self.n_dims * (
+            math.log(sigma) + 0.5 * math.log(2 * math.pi)
+        )
+
+    def _maximise(self, share: Array) -> None:
+        """Weights, lengths and noise given the shares."""
+        mass = share.sum(axis=0)
+        self.weights = mass[:-2].reshape(self.weights.shape) / self.n_steps
+        self.rest = mass[-2:] / self.n_steps
+        n_own = self.weights.sum(axis=1) * self.n_steps
+        spread = np.zeros(len(n_own))
+        for k in np.flatnonzero(n_own > 1e-9):
+            own = share[:, :-2].reshape(self.n_steps, *self.weights.shape)[:, k]
+            self.lengths[k] = max((own * self.along).sum() / n_own[k], 1e-9 * self.lengths[k])
+            spread[k] = max(self.squared @ own.sum(axis=1) - self.lengths[k] ** 2 * n_own[k], 0.0)
+        if self.fixed is not None:
+            return
+        spread = np.sqrt(spread / np.maximum(self.n_dims * n_own, 1e-9))
+        self.sigma[:-1] = np.maximum(spread, self.least * self.lengths)
+        if self.rest[0] > 0:
+            staying = math.sqrt(share[:, -2] @ self.squared / (self.n_dims * mass[-2]))
+            slowest = self.lengths.min()
+            self.sigma[-1] = np.clip(staying, _LEAST_NOISE * slowest, 0.5 * slowest)

@@ -1,0 +1,94 @@
+"""The report: the explorer's page with its data inside, for a file that opens anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlooker.explorer.overview import overview
+from onlooker.explorer.packing import pack, to_json, zipped
+from onlooker.explorer.page import page
+from onlooker.explorer.query import shares_at_nodes
+from onlooker.explorer.run import read
+from onlooker.explorer.study import LEVEL, Study
+from onlooker.inference.draws import Draws
+from onlooker.inference.files import write_atomically
+from onlooker.posterior import Posterior
+
+_MOST_NAMES = 1_500_000  # labels of draws in a report
+_MOST_FRAMES = 200  # draws in a report
+_MOST_VALUES = 50_000_000  # probabilities sorted for the intervals at all nodes
+_SHARES = 5  # clusters that a node may belong to
+
+
+def write_report(run: Path, output: Path) -> dict[str, Any]:
+    """Write the report of a stored run; returns its sizes.
+
+    A store that cannot be read, or that has no draws yet, gives a page that says so.
+    """
+    condition, study = read(run)
+    name = run.resolve().name
+    about = {"name": name, "state": condition.state, "text": condition.text}
+    data: dict[str, Any] = {"runs": [about], "overview": None}
+    told: dict[str, Any] = {"readable": study is not None, "text": condition.text, "frames": 0}
+    if study is not None:
+        for _ in study.refine():
+            pass
+        chosen = _chosen(study)
+        data |= _contents(study, chosen)
+        told["frames"] = len(chosen)
+    text = page(f"{name}: report", data).encode()
+    write_atomically(output, lambda file: file.write(text))
+    return told | {"bytes": len(text)}
+
+
+def _contents(study: Study, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+    posterior = study.posterior
+    seen = overview(study) | {"epoch": 0}  # a file has one: the same run gives the same bytes
+    low, high, n_used = _intervals(study)
+    clusters, shares = shares_at_nodes(study, _SHARES)
+    seen["at_nodes"] = {
+        "low": pack(np.rint(low * 65535), "u2"),
+        "high": pack(np.rint(high * 65535), "u2"),
+        "clusters": pack(clusters, "u2"),
+        "shares": pack(np.rint(shares * 65535), "u2"),
+        "n_draws": n_used,
+    }
+    frames = [[int(b // posterior.n_draws), int(b % posterior.n_draws)] for b in chosen]
+    return {
+        "overview": zipped(to_json(seen)),
+        "frames": frames,
+        "draws": zipped(study.names().encode(chosen)),
+    }
+
+
+def _chosen(study: Study) -> np.ndarray[Any, Any]:
+    """Draws that the report keeps: evenly spaced, the same number of each chain."""
+    posterior = study.posterior
+    most = max(1, min(_MOST_FRAMES, _MOST_NAMES // posterior.problem.n_nodes))
+    each = min(posterior.n_draws, max(1, most // posterior.n_chains))
+    one = np.unique(np.linspace(0, posterior.n_draws - 1, each).astype(int))
+    return np.concatenate([chain * posterior.n_draws + one for chain in range(posterior.n_chains)])
+
+
+def _intervals(study: Study) -> tuple[Any, Any, int]:
+    """Credible intervals at all nodes, from fewer draws where sorting all would take minutes."""
+    posterior = study.posterior
+    n_all = posterior.n_chains * posterior.n_draws
+    cost = n_all * posterior.problem.n_nodes * posterior.problem.n_actions
+    step = max(1, -(-cost // _MOST_VALUES))
+    thinned = posterior if step == 1 else _thinned(posterior, step)
+    found = thinned.policy(interval=LEVEL)
+    return found.low, found.high, thinned.n_chains * thinned.n_draws
+
+
+def _thinned(posterior: Posterior, step: int) -> Posterior:
+    draws = Draws(
+        posterior.labels[:, ::step],
+        posterior.actions[:, ::step],
+        posterior.log_joint[:, ::step],
+        {name: values[:, ::step] for name, values in posterior.hyper.items()},
+    )
+    return Posterior(posterior.plan, draws, posterior.chain_ids)

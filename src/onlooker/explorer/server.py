@@ -1,0 +1,315 @@
+"""The explorer's server: a few routes, for this machine only, that change nothing."""
+
+from __future__ import annotations
+
+import gzip
+import hmac
+import json
+import math
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from onlooker._version import __version__
+from onlooker.explorer.page import page, policy
+from onlooker.explorer.run import Watched
+
+HOST = "127.0.0.1"
+_PATIENCE = 30.0  # seconds that a silent connection is kept
+_LONGEST_WAIT = 10.0  # seconds that a question for news is kept open
+_MOST_PARAMETERS = 8
+
+
+class Refused(Exception):
+    """A request that is answered by an error."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Answer:
+    """Bytes of some type, compressed where that is worth it."""
+
+    def __init__(self, body: bytes, kind: str, *, compress: bool = False) -> None:
+        self.kind = kind
+        self.encoding = "gzip" if compress else None
+        self.body = gzip.compress(body, 1) if compress else body
+
+
+def _json(value: Any, *, compress: bool = False) -> Answer:
+    body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    return Answer(body, "application/json", compress=compress)
+
+
+class Explorer(ThreadingHTTPServer):
+    """Serves some runs on a free port of this machine.
+
+    The address holds a secret, so that other users of the machine cannot look in. Nothing is
+    served but the page and answers about the runs given: there is no way to name a file.
+
+    Parameters
+    ----------
+    paths
+        Stores (or files of `Posterior.save`) to show.
+    port
+        0: any that is free.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = False
+
+    def __init__(self, paths: Sequence[Path], port: int = 0) -> None:
+        self.runs = [Watched(path) for path in paths]
+        self.secret = secrets.token_urlsafe(16)
+        super().__init__((HOST, port), _Handler)
+        for run in self.runs:
+            run.start()
+
+    @property
+    def port(self) -> int:
+        """The port that was free."""
+        return int(self.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.port}/{self.secret}/"
+
+    def start(self) -> threading.Thread:
+        """Serve in a thread, until `close`."""
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Stop serving, and reading the stores."""
+        for run in self.runs:
+            run.stop()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away in the middle is no news."""
+
+    # -- routes ---------------------------------------------------------------------------------
+
+    def answer(self, parts: list[str], query: dict[str, str]) -> Answer:
+        """Answer a path below the secret."""
+        match parts:
+            case [""]:
+                title = " and ".join(run.name for run in self.runs)
+                return Answer(page(title).encode(), "text/html; charset=utf-8", compress=True)
+            case ["api", "runs"]:
+                return self._list(query)
+            case ["api", "runs", number, what] if what in _QUESTIONS:
+                return _QUESTIONS[what](self._run(number), query)
+            case ["api", "compare"]:
+                return self._compare(query)
+        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _run(self, number: str) -> Watched:
+        if not number.isascii() or not number.isdigit() or int(number) >= len(self.runs):
+            raise Refused(HTTPStatus.NOT_FOUND, f"there are {len(self.runs)} runs, from 0")
+        return self.runs[int(number)]
+
+    def _list(self, query: dict[str, str]) -> Answer:
+        """All runs; with ``after`` (versions, by commas) once one of them is newer."""
+        if "after" in query:
+            known = [_integer("after", text) for text in query["after"].split(",")]
+            if len(known) == len(self.runs):
+                self._wait(known)
+        return _json(
+            [
+                {
+                    "name": run.name,
+                    "version": run.version,
+                    "state": run.condition.state,
+                    "text": run.condition.text,
+                    "changing": run.condition.changing or _unfinished(run),
+                    "ready": run.study is not None,
+                }
+                for run in self.runs
+            ]
+        )
+
+    def _wait(self, known: list[int]) -> None:
+        slice_ = 0.1 if len(self.runs) > 1 else _LONGEST_WAIT
+        for _ in range(int(_LONGEST_WAIT / slice_)):
+            for run, version in zip(self.runs, known, strict=True):
+                if run.version > version:
+                    return
+            self.runs[0].wait(known[0], slice_)
+
+    def _compare(self, query: dict[str, str]) -> Answer:
+        from onlooker.explorer.compare import compare
+
+        first, second = (_ready(self._run(query.get(name, ""))) for name in ("a", "b"))
+        return _json(compare(first, second), compress=True)
+
+
+def _unfinished(run: Watched) -> bool:
+    return run.study is not None and not run.study.complete
+
+
+def _ready(run: Watched) -> Any:
+    if run.study is None:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, run.condition.text)
+    return run.study
+
+
+def _integer(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name} must be an integer, got {text[:40]!r}")
+    return int(text)
+
+
+def _overview(run: Watched, query: dict[str, str]) -> Answer:
+    from onlooker.explorer.overview import overview
+
+    version = run.version  # taken first: an overview may be newer than it says, never older
+    return _json({"version": version, **overview(_ready(run))}, compress=True)
+
+
+def _draws(run: Watched, query: dict[str, str]) -> Answer:
+    """A block of draws of one chain, named after the reference of an epoch."""
+    from onlooker.explorer.matching import block_size
+
+    study = _ready(run)
+    reference = study.reference
+    if _integer("epoch", query.get("epoch", "")) != reference.epoch:
+        raise Refused(HTTPStatus.CONFLICT, "the run has changed since; ask for it again")
+    n_draws = study.posterior.n_draws
+    chain, block = (_integer(name, query.get(name, "")) for name in ("chain", "block"))
+    size = block_size(study.posterior.problem.n_nodes)
+    if chain >= study.posterior.n_chains or block * size >= n_draws:
+        raise Refused(HTTPStatus.NOT_FOUND, "there are no such draws")
+    start = chain * n_draws + block * size
+    stop = min(start + size, (chain + 1) * n_draws)
+    body = study.names(reference).encode(slice(start, stop))
+    return Answer(body, "application/octet-stream", compress=True)
+
+
+def _at(run: Watched, query: dict[str, str]) -> Answer:
+    """The policy at ``state``: an integer, or numbers by commas."""
+    from onlooker.explorer.query import at_state
+
+    study = _ready(run)
+    text = query.get("state", "")
+    if study.posterior.problem.states.ndim == 1:
+        return _json(_asked(at_state, study, _integer("state", text)))
+    try:
+        state = [float(number) for number in text.split(",")]
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"state must be numbers, got {text[:40]!r}") from None
+    if not all(math.isfinite(number) for number in state):
+        raise Refused(HTTPStatus.BAD_REQUEST, "state must be finite")
+    return _json(_asked(at_state, study, state))
+
+
+def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return question(*arguments)
+    except (ValueError, TypeError, IndexError) as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+
+
+_QUESTIONS: dict[str, Callable[[Watched, dict[str, str]], Answer]] = {
+    "overview": _overview,
+    "draws": _draws,
+    "at": _at,
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Explorer
+    server_version = f"onlooker/{__version__}"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the terminal is the user's."""
+
+    def do_GET(self) -> None:
+        self._respond(self._answered)
+
+    def do_HEAD(self) -> None:
+        self._respond(self._answered)
+
+    def _not_allowed(self) -> None:
+        def refuse() -> Answer:
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "only GET: nothing can be changed here")
+
+        self.close_connection = True  # a body may follow, which nobody reads
+        self._respond(refuse)
+
+    do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _not_allowed
+
+    def _answered(self) -> Answer:
+        self._check_origin()
+        address = urlsplit(self.path)
+        given, _, rest = address.path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(given.encode(), self.server.secret.encode()):
+            raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        try:
+            fields = parse_qs(
+                address.query, strict_parsing=bool(address.query), max_num_fields=_MOST_PARAMETERS
+            )
+        except ValueError:
+            raise Refused(HTTPStatus.BAD_REQUEST, "the query cannot be read") from None
+        query = {name: values[0] for name, values in fields.items()}
+        return self.server.answer(rest.split("/"), query)
+
+    def _check_origin(self) -> None:
+        """Refuse pages of other hosts, also those that a name server points at this machine."""
+        own = {f"{HOST}:{self.server.port}", f"localhost:{self.server.port}"}
+        if self.headers.get_all("Host") is None or self.headers.get("Host") not in own:
+            raise Refused(HTTPStatus.FORBIDDEN, "this page is for this machine only")
+        origin = self.headers.get("Origin")
+        if origin is not None and origin not in {f"http://{host}" for host in own}:
+            raise Refused(HTTPStatus.FORBIDDEN, "other pages may not ask")
+        if self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
+            raise Refused(HTTPStatus.FORBIDDEN, "other pages may not ask")
+
+    def _respond(self, ask: Callable[[], Answer]) -> None:
+        status = HTTPStatus.OK
+        try:
+            answer = ask()
+        except Refused as error:
+            status, answer = error.status, _json({"error": str(error)})
+        except Exception as error:
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            answer = _json({"error": f"{type(error).__name__}: {error}"})
+        self.send_response(status)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.body)))
+        if answer.encoding:
+            self.send_header("Content-Encoding", answer.encoding)
+        for name, value in _ALWAYS.items():
+            self.send_header(name, value)
+        if answer.kind.startswith("text/html"):
+            self.send_header(
+                "Content-Security-Policy", policy(live=True) + "; frame-ancestors 'none'"
+            )
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+
+_ALWAYS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Headers of every answer."""

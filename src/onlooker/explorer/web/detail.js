@@ -1,0 +1,154 @@
+"use strict";
+// What is known at a place, and along a trajectory.
+(() => {
+  const { el, put, byId, number, percent, state } = onlooker;
+  let asked = 0;
+
+  // The form to name a state with the keyboard.
+  onlooker.askForm = (run, act) => {
+    const box = byId("ask");
+    const real = run.space.kind === "real";
+    const names = real ? run.space.axes : ["state"];
+    const inputs = names.map((name, k) => el("input", { type: "number", step: real ? "any" : "1", min: real ? null : "0", required: true, "aria-label": name, id: `ask-${k}` }));
+    put(box, el("form", {
+      class: "controls",
+      onsubmit: (event) => {
+        event.preventDefault();
+        const values = inputs.map((input) => Number(input.value));
+        if (!real) {
+          const site = run.space.states.values.indexOf(values[0]);
+          if (site < 0) put(byId("detail"), el("p", { class: "note" }, `There is no state ${values[0]}.`));
+          else act.pick({ site, place: run.place(site) });
+        } else act.pick(run.source.live ? { site: null, place: values } : { site: nearestNode(run, values), place: values });
+      },
+    }, names.map((name, k) => el("label", {}, name, inputs[k])), el("button", { type: "submit" }, "Ask")));
+    onlooker.fillAsk = (picked) => {
+      const values = real ? picked.place : [run.stateOf(picked.site)];
+      values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(5)) : value; });
+    };
+  };
+
+  function nearestNode(run, place) {
+    const d = place.length;
+    let best = 0;
+    let least = Infinity;
+    for (let i = 0; i < run.nNodes; i++) {
+      let sum = 0;
+      for (let k = 0; k < d; k++) sum += (run.space.sites.values[i * d + k] - place[k]) ** 2;
+      if (sum < least) [best, least] = [i, sum];
+    }
+    return best;
+  }
+
+  onlooker.showDetail = async (run, other, act) => {
+    const box = byId("detail");
+    const { picked } = state;
+    if (!picked) {
+      const anywhere = run.source.live ? "Click any point of the map, visited or not" : "Click a state on the map";
+      return put(box, el("p", { class: "caption" }, `${anywhere}, to see what is done there, how sure that is, and who was near.`));
+    }
+    onlooker.fillAsk(picked);
+    const question = ++asked;
+    const began = performance.now();
+    const where = picked.site === null ? picked.place : run.stateOf(picked.site);
+    let answer;
+    try {
+      answer = run.source.live ? await run.source.at(run.number, where) : run.answer(picked.site);
+    } catch (error) {
+      if (question === asked) put(box, el("p", { class: "note" }, `No answer: ${error.message}`));
+      return null;
+    }
+    if (question !== asked) return null; // another place was asked for meanwhile
+    let there = null;
+    if (other && run.source.live) {
+      try {
+        there = await other.source.at(other.number, where);
+      } catch { /* the other run may have states of another kind */ }
+      if (question !== asked) return null;
+    }
+    put(box, answered(run, other, picked, answer, there, act, onlooker.widthOf(box)));
+    box.dataset.took = String(Math.round(performance.now() - began));
+    return null;
+  };
+
+  function answered(run, other, picked, answer, there, act, width) {
+    const site = picked.site !== null ? picked.site : answer.node >= 0 ? answer.node : null;
+    const visited = answer.node >= 0;
+    const title = site !== null ? run.stateText(site) : `(${picked.place.map((x) => number(x)).join(", ")})`;
+    const likely = answer.mean.indexOf(Math.max(...answer.mean));
+    const rose = onlooker.hasRose(run);
+    const near = run.nearest(picked.place, picked.site === null ? run.nNodes : picked.site);
+    const same = there && there.mean.length === answer.mean.length ? there.mean : null;
+    const beside = rose && width >= 360;
+    const chart = beside ? width - 140 : width;
+    return [
+      el("p", {}, el("b", {}, title), visited ? "" : ", never visited: what is known comes from its neighbours"),
+      el("p", {}, `Likeliest: ${onlooker.actionName(run, likely)}, ${percent(answer.mean[likely])} (${percent(answer.level)} interval ${percent(answer.low[likely])} to ${percent(answer.high[likely])}).`),
+      el("div", { class: `rose-and-bars${beside ? " both" : ""}` },
+        rose ? onlooker.roseChart(run, answer.mean, 130) : null,
+        onlooker.actionBars(chart, { ...answer, other: same, names: (j) => onlooker.actionName(run, j) })),
+      same ? el("p", { class: "caption" }, "Orange lines: the other run.") : null,
+      el("h3", {}, "Controllers it may belong to"), onlooker.shareBars(answer.candidates.slice(0, 6), run.n_reference),
+      el("h3", {}, "Nearest demonstrations"),
+      near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
+        el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${one.trajectory}, step ${one.step}`),
+        one.distance > 0 ? `, ${number(one.distance)} away` : ", right here")))
+        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This store does not hold its trajectories: it is older than that."),
+    ];
+  }
+
+  onlooker.showTrajectory = (run, act) => {
+    const box = byId("trajectory");
+    if (!run.paths) return put(box, el("p", { class: "caption" }, "This store does not hold its trajectories: it is older than that."));
+    const n = run.data.trajectories;
+    const k = state.trajectory;
+    const input = el("input", { type: "number", id: "trajectory-number", min: "0", max: String(n - 1), value: k === null ? "" : String(k), placeholder: `0 – ${n - 1}`,
+      onchange: (event) => {
+        const value = Number(event.target.value);
+        const good = event.target.value !== "" && Number.isInteger(value) && value >= 0 && value < n;
+        act.trajectory(good ? value : null, null);
+      } });
+    const form = el("div", { class: "controls" }, el("label", {}, "Trajectory", input),
+      k === null ? el("button", { type: "button", onclick: () => act.trajectory(oddest(run), null), disabled: !run.steps }, "The most surprising")
+        : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
+    if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
+    const path = run.trajectory(k);
+    if (!path.surprise) return put(box, form, el("p", { class: "caption" }, "Being worked out …"));
+    const odd = path.surprise.filter((v) => v > run.steps.unusual).length;
+    const t = state.step === null ? null : Math.min(state.step, path.surprise.length - 1);
+    const slider = el("input", { type: "range", min: "0", max: String(path.surprise.length - 1), value: String(t ?? 0), "aria-label": "Step of the trajectory",
+      oninput: (event) => act.step(Number(event.target.value)) });
+    const chart = el("div", { id: "surprise" }, onlooker.surpriseChart(onlooker.widthOf(box), run, path, t, act.step));
+    const words = el("p", { id: "step-words" }, stepWords(run, path, t));
+    put(box, form,
+      el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} among the 5 % most surprising of all.`),
+      chart, el("div", { class: "controls" }, el("label", { class: "long" }, "Step", slider)), words,
+      el("p", { class: "caption" }, "Surprise of a step: −ln of its predictive density. The run was fitted to these very steps, so it is an understatement. Dashed: what 95 % of all steps stay below."));
+    return null;
+  };
+
+  // Only what depends on the step, so that a slider keeps the focus.
+  onlooker.showStep = (run, act) => {
+    if (state.trajectory === null || !run.steps || !byId("surprise")) return;
+    const path = run.trajectory(state.trajectory);
+    const t = state.step === null ? null : Math.min(state.step, path.surprise.length - 1);
+    put(byId("surprise"), onlooker.surpriseChart(onlooker.widthOf(byId("trajectory")), run, path, t, act.step));
+    put(byId("step-words"), stepWords(run, path, t));
+  };
+
+  function stepWords(run, path, t) {
+    if (t === null) return "Choose a step to see it on the map.";
+    return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${onlooker.actionName(run, path.action[t])} in ${percent(path.share[t])} of draws.`;
+  }
+
+  // The trajectory with the largest mean surprise.
+  function oddest(run) {
+    let [best, most] = [0, -Infinity];
+    for (let k = 0; k < run.data.trajectories; k++) {
+      const { surprise } = run.trajectory(k);
+      const mean = surprise.reduce((sum, v) => sum + v, 0) / surprise.length;
+      if (mean > most) [best, most] = [k, mean];
+    }
+    return best;
+  }
+})();

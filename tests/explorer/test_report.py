@@ -1,0 +1,130 @@
+"""The report is one file that needs no other."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from onlooker.cli import main
+from onlooker.explorer import report as reports
+from onlooker.explorer.packing import unpack
+from onlooker.explorer.page import page
+from onlooker.explorer.report import write_report
+from pictured_runs import KINDS
+
+
+def embedded(file):
+    text = file.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="embedded">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def opened(text):
+    return gzip.decompress(base64.b64decode(text))
+
+
+@pytest.fixture(scope="module")
+def files(runs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    for kind, path in runs.items():
+        write_report(path, folder / f"{kind}.html")
+    return {kind: folder / f"{kind}.html" for kind in runs}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_refers_to_nothing_outside(files, kind):
+    text = files[kind].read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=(?!\"data:,\")", text)
+    assert not re.search(r"@import|url\((?!#)", text.replace("url(#${", "url(#"))
+    addresses = set(re.findall(r"https?://[^\s\"'`<)]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert "connect-src &#x27;none&#x27;" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_holds_its_overview_and_its_draws(files, studies, kind):
+    data = embedded(files[kind])
+    seen = json.loads(opened(data["overview"]))
+    posterior = studies[kind].posterior
+    np.testing.assert_array_equal(unpack(seen["reference"]), posterior.partition())
+    names = np.frombuffer(opened(data["draws"]), "<u2").reshape(len(data["frames"]), -1)
+    names = names ^ posterior.partition().astype(np.uint16)
+    for row, (chain, draw) in enumerate(data["frames"]):
+        labels = posterior.labels[chain, draw]
+        same = names[row][:, None] == names[row]
+        np.testing.assert_array_equal(labels[:, None] == labels, same)
+
+
+def test_a_report_holds_the_librarys_intervals(files, studies):
+    at_nodes = json.loads(opened(embedded(files["plane"])["overview"]))["at_nodes"]
+    wanted = studies["plane"].posterior.policy(interval=0.9)
+    np.testing.assert_allclose(unpack(at_nodes["low"]) / 65535, wanted.low, atol=1e-5)
+    np.testing.assert_allclose(unpack(at_nodes["high"]) / 65535, wanted.high, atol=1e-5)
+
+
+def test_a_large_run_keeps_some_draws_of_every_chain_and_says_so(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(reports, "_MOST_FRAMES", 8)
+    monkeypatch.setattr(reports, "_MOST_VALUES", 10_000)
+    told = write_report(runs["plane"], tmp_path / "small.html")
+    data = embedded(tmp_path / "small.html")
+    assert told["frames"] == len(data["frames"]) == 8
+    assert {chain for chain, _ in data["frames"]} == {0, 1}
+    assert data["frames"][0] == [0, 0]
+    assert data["frames"][-1] == [1, 29]
+    assert json.loads(opened(data["overview"]))["at_nodes"]["n_draws"] < 60
+
+
+def test_the_same_run_gives_the_same_report(runs, files, tmp_path):
+    write_report(runs["line"], tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == files["line"].read_bytes()
+
+
+def test_a_name_cannot_break_out_of_the_page():
+    name = "</script><script>alert(1)</script>{{script}}"
+    text = page(name, {"runs": [{"name": name}], "overview": None})
+    assert "<script>alert" not in text
+    assert text.count("<script") == 2
+
+
+def test_the_command_says_what_it_wrote(runs, tmp_path):
+    output = tmp_path / "r.html"
+    result = CliRunner().invoke(main, ["report", str(runs["line"]), "-o", str(output)])
+    assert result.exit_code == 0, result.output
+    assert "60 draws inside" in result.output
+    assert "Finished" in result.output
+    assert output.stat().st_size > 10_000
+
+
+def test_a_broken_run_gives_a_page_that_says_so_and_an_exit_code(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{")
+    output = tmp_path / "r.html"
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "-o", str(output)])
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+    data = embedded(output)
+    assert data["overview"] is None
+    assert data["runs"][0]["state"] == "broken"
+
+
+def test_a_report_that_cannot_be_written_is_one_clear_line(runs, tmp_path):
+    output = tmp_path / "nowhere" / "r.html"
+    result = CliRunner().invoke(main, ["report", str(runs["line"]), "-o", str(output)])
+    assert result.exit_code == 1
+    assert "there is no directory" in result.output
+
+
+def test_no_run_at_all_is_one_clear_line(tmp_path):
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
+    assert result.exit_code == 1
+    assert "there is no run" in result.output
+
+
+def test_the_assets_are_part_of_the_package():
+    from importlib import resources
+
+    names = {item.name for item in (resources.files("onlooker.explorer") / "web").iterdir()}
+    assert {"page.html", "style.css", "app.js"} <= names

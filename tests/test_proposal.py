@@ -1,0 +1,242 @@
+"""Actions proposed from tracks, against tracks whose actions are known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from onlooker import Demonstrations
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.dynamics.proposal import directions
+
+propose = DisplacementDynamics.from_demonstrations
+
+
+def tracks_of(steps):
+    """One track that makes these steps."""
+    steps = np.asarray(steps, dtype=float)
+    return Demonstrations([np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])])
+
+
+def noisy(n, n_dims, lengths, sigma, seed=0, still=0.0, n_directions=12):
+    """Steps in random directions of a codebook, with speeds in equal shares and some stays."""
+    rng = np.random.default_rng(seed)
+    units = directions(n_directions, n_dims)
+    length = rng.choice(lengths, n) * (rng.random(n) >= still)
+    steps = length[:, None] * units[rng.integers(len(units), size=n)]
+    return steps + rng.normal(0, 1, steps.shape) * np.where(length, length * sigma, 0.02)[:, None]
+
+
+def speeds(dynamics):
+    return np.unique(np.linalg.norm(dynamics.steps, axis=1).round(9))
+
+
+# -- what is found ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+def test_two_speeds_and_a_stay_are_found_in_any_dimension(n_dims, noise):
+    demos = tracks_of(noisy(1500, n_dims, [1.0, 3.0], 0.08, still=0.2))
+    found = propose(demos, n_directions=12, noise=noise)
+    expected = {1: 5, 2: 25, 3: 25}[n_dims]
+    assert found.n_actions == expected
+    assert found.n_dims == n_dims
+    np.testing.assert_allclose(speeds(found), [0, 1, 3], rtol=0.04, atol=0.02)
+    assert not found.steps[-1].any()
+    assert found.account.share > 0.99
+
+
+def test_directions_are_evenly_spread():
+    np.testing.assert_allclose(directions(4, 2), [[1, 0], [0, 1], [-1, 0], [0, -1]], atol=1e-12)
+    assert directions(9, 1).tolist() == [[1.0], [-1.0]]
+    sphere = directions(200, 3)
+    np.testing.assert_allclose(np.linalg.norm(sphere, axis=1), 1.0)
+    apart = np.linalg.norm(sphere[:, None] - sphere[None], axis=2) + 9 * np.eye(200)
+    nearest = apart.min(axis=1)
+    assert nearest.min() > 0.75 * nearest.max()
+    assert np.abs(sphere.mean(axis=0)).max() < 0.01
+
+
+@pytest.mark.parametrize("sigma", [0.12, 0.2])
+def test_noise_is_estimated_from_the_tracks(sigma):
+    rng = np.random.default_rng(1)
+    angle = 2 * np.pi * rng.integers(16, size=3000) / 16
+    steps = np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(0, sigma, (3000, 2))
+    found = propose(tracks_of(steps))
+    assert found.n_actions == 16  # one speed, although two were allowed; nobody stands still
+    assert speeds(found)[0] == pytest.approx(1.0, abs=0.03)
+    assert np.max(found.sigma) == pytest.approx(sigma, rel=0.08)
+
+
+def test_each_speed_has_its_own_noise():
+    slow, fast = noisy(1500, 2, [1.0], 0.2, n_directions=8), noisy(1500, 2, [5.0], 0.06, seed=1)
+    found = propose(tracks_of(np.vstack([slow, fast])), n_directions=8, stay=False)
+    assert found.sigma[0] == pytest.approx(0.2, rel=0.15)
+    assert found.sigma[8] == pytest.approx(5 * 0.2, rel=0.4)  # 12 directions seen through 8
+    finer = propose(tracks_of(np.vstack([slow, fast])), n_directions=24, stay=False)
+    assert finer.sigma[24] == pytest.approx(0.3, rel=0.15)
+
+
+def test_resolution_takes_no_scatter_for_noise_that_the_actions_resolve():
+    rng = np.random.default_rng(0)
+    length, angle = np.exp(rng.normal(0, 0.6, 4000)), rng.uniform(0, 2 * np.pi, 4000)
+    demos = tracks_of(length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
+    sharp = propose(demos, 16, 4, noise="resolution")
+    smooth = propose(demos, 16, 4, noise="estimate")
+    relative = sharp.sigma[:64] / np.linalg.norm(sharp.steps[:64], axis=1)
+    assert relative.max() < 0.2
+    assert np.median(sharp.sigma) < 0.7 * np.median(smooth.sigma)
+    assert smooth.account.share > 0.99
+    assert sharp.account.share > 0.97
+
+
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+def test_neighbouring_directions_overlap_however_exact_the_tracks_are(noise):
+    steps = np.tile([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], (20, 1))
+    found = propose(tracks_of(steps), n_directions=8, noise=noise)
+    assert speeds(found) == pytest.approx([1.0])
+    between = [[np.cos(np.pi / 8), np.sin(np.pi / 8)]]
+    loglik = found.log_likelihood([[0.0, 0.0]], between)
+    assert found.misfit(loglik)[0] <= 3.0 + 1e-9
+    assert found.account.share == 1.0
+
+
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+def test_a_few_wild_jumps_change_nothing_and_are_named(noise):
+    steps = noisy(1000, 2, [1.0], 0.1, n_directions=16)
+    calm = propose(tracks_of(steps), n_speeds=1, noise=noise)
+    steps[[17, 400]] = [[500.0, 3.0], [-2e5, 9e5]]
+    found = propose(tracks_of(steps), n_speeds=1, noise=noise)
+    np.testing.assert_allclose(found.steps, calm.steps, atol=0.02)
+    np.testing.assert_allclose(found.sigma, calm.sigma, rtol=0.05)
+    assert set(found.account.unexplained) >= {17, 400}
+    assert found.account.share > 0.98
+
+
+def test_a_jump_beyond_all_numbers_does_no_harm():
+    steps = noisy(200, 1, [1.0], 0.1)
+    track = np.concatenate([[0.0], np.cumsum(steps)])
+    demos = Demonstrations([track, [0.0, 1e307]])
+    assert 200 in propose(demos).account.unexplained
+
+
+def test_tracks_that_stand_still_among_others_give_a_stay():
+    moving = noisy(300, 2, [2.0], 0.1, n_directions=8)
+    parked = np.full((40, 2), 5.0)
+    demos = Demonstrations([tracks_of(moving)[0], parked])
+    found = propose(demos, n_directions=8, n_speeds=1)
+    assert not found.steps[-1].any()
+    assert found.account.share == 1.0
+    assert found.account.usage[-1] == pytest.approx(39 / 339, abs=0.01)
+    without = propose(demos, n_directions=8, n_speeds=1, stay=False)
+    assert without.n_actions == 8
+
+
+def test_a_stay_is_left_out_unless_tracks_stand_still_or_it_is_asked_for():
+    demos = tracks_of(noisy(300, 2, [2.0], 0.05))
+    assert propose(demos, 8, 1).n_actions == 8
+    asked = propose(demos, 8, 1, stay=True)
+    assert asked.n_actions == 9
+    assert not asked.steps[-1].any()
+
+
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+def test_dimensions_of_different_units_are_scaled(noise):
+    steps = noisy(1500, 2, [1.0], 0.1, n_directions=8)
+    plain = propose(tracks_of(steps), 8, 1, noise=noise)
+    unit = np.array([1.0, 1e-3])
+    scaled = propose(tracks_of(steps * unit), 8, 1, noise=noise, scale=unit)
+    np.testing.assert_allclose(scaled.steps, plain.steps * unit, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(scaled.sigma, np.outer(plain.sigma, unit), rtol=1e-6)
+    guessed = propose(tracks_of(steps * unit), 8, 1, noise=noise, scale="spread")
+    assert guessed.account.share > 0.99
+    ratio = np.abs(guessed.steps).max(axis=0)
+    assert ratio[0] / ratio[1] == pytest.approx(1000, rel=0.2)
+
+
+def test_a_given_sigma_is_kept():
+    demos = tracks_of(noisy(300, 2, [1.0], 0.1))
+    assert propose(demos, 8, 1, sigma=0.33).sigma == 0.33
+
+
+def test_what_is_proposed_does_not_depend_on_the_unit():
+    steps = noisy(600, 2, [1.0, 2.5], 0.1)
+    one, thousand = propose(tracks_of(steps)), propose(tracks_of(1000 * steps))
+    np.testing.assert_allclose(thousand.steps, 1000 * one.steps, rtol=1e-6, atol=1e-6)
+
+
+# -- the account -----------------------------------------------------------------------------------
+
+
+def test_the_account_tells_where_steps_are_not_explained():
+    dynamics = DisplacementDynamics([[1.0], [-1.0]], 0.1)
+    demos = Demonstrations([[0.0, 1.0, 2.0, 2.5], [5.0, 4.0, 9.0]])
+    account = dynamics.explained(demos)
+    assert account.unexplained.tolist() == [2, 4]
+    assert account.trajectory[account.unexplained].tolist() == [0, 1]
+    assert account.index[account.unexplained].tolist() == [2, 1]
+    assert account.misfit == pytest.approx([0, 0, 5, 0, 40])
+    assert account.share == pytest.approx(3 / 5)
+    assert account.usage.tolist() == [2 / 3, 1 / 3]
+    assert account.limit == pytest.approx(3.29, abs=0.01)
+    told = str(account)
+    assert "2 actions explain 60.00% of 5 steps" in told
+    assert "trajectory 1, step 1: 40 sigma\n  trajectory 0, step 2: 5 sigma" in told
+
+
+def test_the_account_can_be_read_by_machines():
+    dynamics = DisplacementDynamics([[1.0], [-1.0]], 0.1)
+    told = json.loads(json.dumps(dynamics.explained([[0.0, 1.0, 2.5]]).to_dict()))
+    assert told["share"] == 0.5
+    assert told["unexplained"] == [
+        {"transition": 1, "trajectory": 0, "step": 1, "misfit": pytest.approx(5.0)}
+    ]
+
+
+def test_a_thousandth_of_what_actions_do_counts_as_unexplained():
+    dynamics = DisplacementDynamics([[0.0, 0.0], [50.0, 0.0]], [1.0, 4.0])
+    rng = np.random.default_rng(0)
+    after = dynamics.sample(np.zeros((20_000, 2)), rng.integers(2, size=20_000), rng)
+    pairs = Demonstrations(list(np.stack([np.zeros_like(after), after], axis=1)))
+    account = dynamics.explained(pairs)
+    assert 1 - account.share == pytest.approx(0.001, abs=0.0006)
+
+
+def test_many_steps_are_looked_at_in_pieces(monkeypatch):
+    from onlooker.dynamics import proposal
+
+    demos = tracks_of(noisy(100, 2, [1.0], 0.3))
+    dynamics = DisplacementDynamics.compass(8, sigma=0.1)
+    whole = dynamics.explained(demos)
+    monkeypatch.setattr(proposal, "_ROWS", 7)
+    np.testing.assert_array_equal(dynamics.explained(demos).misfit, whole.misfit)
+
+
+def test_an_even_sample_of_many_steps_is_enough(monkeypatch):
+    from onlooker.dynamics import proposal
+
+    demos = tracks_of(noisy(4000, 2, [1.0, 3.0], 0.1))
+    whole = propose(demos, 12)
+    monkeypatch.setattr(proposal, "_MOST_STEPS", 800)
+    np.testing.assert_allclose(speeds(propose(demos, 12)), speeds(whole), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: propose([[0, 1, 2]]), "not for integer states"),
+        (lambda: propose([np.eye(4)]), "1 to 3 dimensions, not for states of dimension 4"),
+        (lambda: propose([np.ones((5, 2))]), "every step of the demonstrations stands still"),
+        (lambda: propose([np.eye(2)], 0), "n_directions must be at least 1"),
+        (lambda: propose([np.eye(2)], 4, 0), "n_speeds must be at least 1"),
+        (lambda: propose([np.eye(2)], stay="maybe"), "stay must be True, False or 'auto'"),
+        (lambda: propose([np.eye(2)], noise="loud"), "noise must be 'estimate' or 'resolution'"),
+        (lambda: propose([np.eye(2)], scale="auto"), "scale must be None, 'spread' or 2 numbers"),
+        (lambda: propose([np.eye(2)], scale=[1.0, 0.0]), "scale must be 2 numbers above 0"),
+        (lambda: propose([np.eye(2)], sigma=-1.0), "sigma must be finite and above 0"),
+    ],
+)
+def test_what_cannot_be_proposed_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
