@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
@@ -19,6 +20,7 @@ from onlooker.inference.draws import Draws, join
 from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
 from onlooker.inference.store import Store, read_header
+from onlooker.inference.tempering import check_tempering
 
 if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
@@ -50,6 +52,7 @@ def sample(
     blocked: bool = False,
     resume: bool = False,
     client: Any = None,
+    tempering: int | Sequence[float] | None = None,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -84,6 +87,9 @@ def sample(
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
+    tempering
+        Rungs of parallel tempering for each chain, or the powers of the likelihood on them, such
+        as ``[1, 0.8, 0.6]``: for chains that stick. A sweep costs as many times more.
 
     Warns
     -----
@@ -105,6 +111,7 @@ def sample(
         thin=thin,
         chains=chains,
         seed=_seed(random_state, store, resume),
+        tempering=check_tempering(tempering),
     )
     n_threads = _n_threads(n_jobs, chains)
     with contextlib.ExitStack() as stack:

@@ -15,6 +15,7 @@ from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
 from onlooker.inference.state import State
+from onlooker.inference.tempering import TemperedChain, check_tempering, ladder
 from onlooker.partitions.base import PartitionPrior
 
 _MOST_ALPHA = 1e9
@@ -35,6 +36,7 @@ class Plan:
     chains: int
     seed: int
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
+    tempering: tuple[float, ...] | int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -56,6 +58,7 @@ class Plan:
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
         positive_integer("chains", self.chains)
+        check_tempering(self.tempering)
         if self.prior.collapsed_only and not self.collapsed:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
@@ -77,15 +80,17 @@ class Plan:
 
     def start(self, chain: int, sampler: PartitionSampler, state: State | None = None) -> Chain:
         """A chain at its beginning, or where `state` left it."""
-        return Chain(
-            self.problem,
-            sampler,
-            alpha=self.concentration,
-            collapsed=self.collapsed,
-            blocked=self.blocked,
-            rng=self.rng(chain),
-            state=state,
-        )
+        options: dict[str, Any] = {
+            "alpha": self.concentration,
+            "collapsed": self.collapsed,
+            "blocked": self.blocked,
+            "rng": self.rng(chain),
+            "state": state,
+        }
+        if self.tempering is None:
+            return Chain(self.problem, sampler, **options)
+        powers = ladder(self.problem, self.tempering)
+        return TemperedChain(self.problem, sampler, powers=powers, **options)
 
 
 def seed_of(random_state: Any) -> int:
@@ -183,10 +188,7 @@ class Runner:
 
     def absorb(self, block: Draws, state: State, sweeps: int) -> None:
         """Take over what the same chain did elsewhere."""
-        if self._chain is None:
-            self._state = state
-        else:
-            self._chain.state = state
+        self._chain, self._state = None, state  # made anew: what goes with the state is, too
         self._buffer.paste(self.kept - self.first, block)
         self.sweeps = sweeps
 

@@ -83,7 +83,7 @@ class State:
         arrays = {"actions": self.actions, "labels": self.labels}
         arrays |= {f"counts.{name}": value for name, value in self.counts._asdict().items()}
         arrays |= {f"arrays.{name}": value for name, value in self.arrays.items()}
-        rest = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
+        rest: dict[str, Any] = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
         if self.hotter:
             parts = [rung.as_arrays() for rung in self.hotter]
             for number, (part, _) in enumerate(parts):

@@ -1,9 +1,9 @@
-"""Parallel tempering: hotter chains, which see the data less clearly, lend the cold one their moves.
+"""Parallel tempering: hotter chains, to which the data say less, lend the cold one their moves.
 
 Rung r targets the posterior with its likelihoods ``ℓ[t, j]`` raised to the power ``τ_r``. After a
 sweep of every rung, neighbours may swap their states, which is accepted with probability
-``min(1, exp((τ_r - τ_s)(E_s - E_r)))``, ``E = Σ_t ln ℓ[t, a_t]``: the product of all targets is left
-invariant, and the rung with ``τ = 1`` draws from the posterior itself.
+``min(1, exp((τ_r - τ_s)(E_s - E_r)))``, ``E = Σ_t ln ℓ[t, a_t]``: the product of all targets is
+left invariant, and the rung with ``τ = 1`` draws from the posterior itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from onlooker._validation import Array, finite_array, positive_integer
 from onlooker.inference.chain import Chain
+from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
 from onlooker.inference.state import Data, State
 
@@ -64,24 +65,21 @@ class TemperedChain(Chain):
     them.
     """
 
-    def __init__(self, *args: Any, powers: Sequence[float], **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(
+        self, problem: Problem, partition: PartitionSampler, *, powers: Sequence[float],
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(problem, partition, **options)
         self.powers = powers
-        hotter: list[State | None] = list(self.state.hotter)
-        if not hotter:
-            hotter = [None] * (len(powers) - 1)
-        self._rungs = [self._hotter(*args, power, state, options) for power, state in
-                       zip(powers[1:], hotter, strict=True)]  # fmt: skip
+        stored: list[State | None] = list(self.state.hotter)
+        states = stored or [None] * (len(powers) - 1)
+        self._rungs = []
+        for power, state in zip(powers[1:], states, strict=True):
+            rng = self.state.rng.spawn(1)[0] if state is None else None
+            rung = Chain(problem, partition, **(options | {"rng": rng, "state": state}))
+            rung.data = Data(self.data.first, self.data.likelihood**power)
+            self._rungs.append(rung)
         self._remember()
-
-    def _hotter(
-        self, problem: Problem, partition: Any, power: float, state: State | None,
-        options: dict[str, Any],
-    ) -> Chain:  # fmt: skip
-        rng = self.state.rng.spawn(1)[0] if state is None else None
-        rung = Chain(problem, partition, **(options | {"rng": rng, "state": state}))
-        rung.data = Data(self.data.first, self.data.likelihood**power)
-        return rung
 
     def _remember(self) -> None:
         self.state.hotter = [rung.state for rung in self._rungs]
