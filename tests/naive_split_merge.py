@@ -64,9 +64,7 @@ class NaiveSplitMerge(naive.Naive):
         rng = self.rng
         i, splits = int(rng.random() * self.n_nodes), rng.random() < 0.5
         a, before = self.labels[i], list(self.labels)
-        others = [
-            m for m in range(self.n_nodes) if (self.labels[m] == a) == splits and m != i
-        ]
+        others = [m for m in range(self.n_nodes) if (self.labels[m] == a) == splits and m != i]
         empty = [k for k in self.clusters if before.count(k) == 0]
         choice = int(rng.random() * len(empty))
         if not others or (splits and not empty and not gamma):

@@ -106,26 +106,36 @@ def alone(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
+SWEEPS = 4_000
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_moves_alone_match_the_enumerated_posterior(model, collapsed, alone):
+def test_moves_alone_match_the_enumerated_posterior(model, alone):
     prior, oracle = MODELS[model]
-    draws = enumerated.run(prior, collapsed=collapsed, blocked=False)
+    draws = enumerated.run(prior, collapsed=True, blocked=False, sweeps=SWEEPS)
     assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
 
 
-@pytest.mark.parametrize("scheme", enumerated.SCHEMES)
 @pytest.mark.parametrize("model", ["mixing-q", "potts", "crp"])
+def test_moves_alone_match_while_controllers_are_drawn(model, alone):
+    prior, oracle = MODELS[model]
+    draws = enumerated.run(prior, collapsed=False, blocked=False, sweeps=SWEEPS)
+    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "scheme"),
+    [("mixing-q", "ordinary"), ("potts", "blocked"), ("crp", "blocked-ordinary")],
+)
 def test_moves_between_gibbs_sweeps_match_the_enumerated_posterior(model, scheme):
     prior, oracle = MODELS[model]
-    draws = enumerated.run(prior, **enumerated.SCHEMES[scheme])
+    draws = enumerated.run(prior, sweeps=SWEEPS, **enumerated.SCHEMES[scheme])
     assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
 
 
 def test_moves_go_with_an_inferred_concentration(alone):
-    draws = enumerated.run(
-        ChineseRestaurant(Gamma(2.0, 2.0), split_merge=3), collapsed=True, blocked=False
-    )
+    prior = ChineseRestaurant(Gamma(2.0, 2.0), split_merge=3)
+    draws = enumerated.run(prior, collapsed=True, blocked=False, sweeps=SWEEPS)
     oracle = enumerated._exact("crp", gamma=scipy.stats.gamma(2, scale=0.5))
     assert exact.compare(draws, oracle, alpha=enumerated.ALPHA) == []
 

@@ -73,15 +73,28 @@ def log_dm(k: int, counts: Counts, tables: Tables) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_fit(i: int, actions: Array, k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where `actions` are those played at node i."""
+def log_fit(i: int, p: int, played: Played, k: int, counts: Counts, tables: Tables) -> float:
+    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`."""
     value = 0.0
     own = 0
-    for j in actions:
+    for q in range(played.first[p], played.first[p + 1]):
+        j = played.action[q]
         n, more = counts.cluster[k, j], counts.node[i, j]
         value += tables.action[n + more] - tables.action[n]
         own += more
     return value - (tables.total[counts.total[k] + own] - tables.total[counts.total[k]])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move(i: int, p: int, played: Played, k: int, sign: int, counts: Counts) -> None:
+    """As `move`, for one who knows the actions: most nodes play few."""
+    own = 0
+    for q in range(played.first[p], played.first[p + 1]):
+        j = played.action[q]
+        own += counts.node[i, j]
+        counts.cluster[k, j] += sign * counts.node[i, j]
+    counts.total[k] += sign * own
+    counts.size[k] += sign
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -159,22 +172,27 @@ def _scan(
     """
     played, tables = model.played, model.tables
     log_probability = 0.0
+    product = 1.0  # of probabilities whose logarithm is still to be taken
     for p in range(2, len(nodes)):
         i = nodes[p]
         if labels[i] != _NOWHERE:
-            move(i, labels[i], -1, counts)
-        actions = played.action[played.first[p] : played.first[p + 1]]
+            _move(i, p, played, labels[i], -1, counts)
         odds = _log_prior_odds(i, a, b, labels, counts.size, model.prior)
-        odds += log_fit(i, actions, a, counts, tables) - log_fit(i, actions, b, counts, tables)
+        odds += log_fit(i, p, played, a, counts, tables)
+        odds -= log_fit(i, p, played, b, counts, tables)
+        less = np.exp(-abs(odds))
         k = wanted[p]
         if not forced:
-            k = a if rng.random() * (1.0 + np.exp(-odds)) < 1.0 else b
-        if k == b:
-            odds = -odds
-        log_probability -= max(-odds, 0.0) + np.log1p(np.exp(-abs(odds)))
+            k = a if rng.random() * (1.0 + less) < (1.0 if odds >= 0 else less) else b
+        product /= 1.0 + less
+        if (odds >= 0) != (k == a):
+            log_probability -= abs(odds)
+        if product < 1e-200:
+            log_probability += np.log(product)
+            product = 1.0
         labels[i] = k
-        move(i, k, 1, counts)
-    return log_probability
+        _move(i, p, played, k, 1, counts)
+    return log_probability + np.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
