@@ -77,11 +77,15 @@ def _restaurant(rng: np.random.Generator) -> tuple[Array, Hyper]:
     return np.array(labels), {"gamma": gamma}
 
 
+def _any_problem() -> Problem:
+    """The nodes, for what depends on them alone."""
+    return Problem(NODE_OF, np.log(CONFUSION.T[np.zeros_like(NODE_OF)]), PLACES)
+
+
 @cache
 def _labelings() -> tuple[Array, Array]:
     """All labelings with three labels, and the weight of their equal pairs."""
-    problem = Problem(NODE_OF, np.zeros((len(NODE_OF), N_ACTIONS)), PLACES)
-    sampler: Any = Potts(3, beta=1.0, n_neighbors=3).sampler(problem)
+    sampler: Any = Potts(3, beta=1.0, n_neighbors=3).sampler(_any_problem())
     labels = np.array(list(itertools.product(range(3), repeat=N_NODES)))
     weights = sampler.graph.toarray()
     same = labels[:, :, None] == labels[:, None, :]
@@ -98,8 +102,7 @@ def _potts(rng: np.random.Generator) -> tuple[Array, Hyper]:
 @cache
 def _scales() -> tuple[Array, Array]:
     """The grid that the scale lies on, and its probabilities."""
-    problem = Problem(NODE_OF, np.zeros((len(NODE_OF), N_ACTIONS)), PLACES)
-    grid = MODELS["ddcrp"].prior.sampler(problem).scales  # type: ignore[attr-defined]
+    grid = MODELS["ddcrp"].prior.sampler(_any_problem()).scales  # type: ignore[attr-defined]
     values = np.array([grid.scale(k) for k in range(-60, 61)])
     p = np.array([np.exp(SCALE.logpdf(value)) * value for value in values])
     return values[p > 0], p[p > 0] / p.sum()
@@ -159,15 +162,16 @@ def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
     problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
     sampler = model.prior.sampler(problem)
     chain = Chain(problem, sampler, alpha=alpha, collapsed=model.collapsed, rng=rng)
-    below = dict.fromkeys(truth, 0)
+    below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     for sweep in range(TUNE + DRAWS * THIN):
         chain.sweep()
         if sweep >= TUNE and (sweep - TUNE) % THIN == THIN - 1:
             drawn = _numbers(chain.labels, chain.actions, chain.state.hyper)
             for what, value in truth.items():
-                tie = np.isclose(drawn[what], value, rtol=1e-12)
-                below[what] += bool(rng.random() < 0.5 if tie else drawn[what] < value)
-    return below
+                tie = bool(np.isclose(drawn[what], value, rtol=1e-12))
+                ties[what] += tie
+                below[what] += bool(drawn[what] < value) and not tie
+    return {what: below[what] + int(rng.integers(ties[what] + 1)) for what in truth}
 
 
 def p_values(found: list[dict[str, int]], n_bins: int = 8) -> dict[str, float]:
