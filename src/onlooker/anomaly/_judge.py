@@ -120,7 +120,8 @@ def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     """Where trajectories stand among their replicates; and how few of these are beyond them.
 
     The smallest of the five p-values is itself ranked among the smallest of each replicate, so it
-    needs no correction.
+    needs no correction. Many replicates are first in one of five; among those that tie, the one
+    that stands out by more standard deviations is the odder.
     """
     from scipy.stats import rankdata
 
@@ -128,8 +129,16 @@ def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     n = len(together)
     beyond = n + 1 - rankdata(together, method="min", axis=0)  # itself included
     smallest = beyond.min(axis=-1)
-    p_any = (smallest <= smallest[0]).mean(axis=0)
-    spread = np.maximum(pool[..., 0].std(axis=0), LEAST_SPREAD)
-    score = (observed[:, 0] - pool[..., 0].mean(axis=0)) / spread
-    columns = [score, *(beyond[0] / n).T, p_any, observed[:, 4], np.full(len(observed), n - 1)]
+    mean, sd = pool.mean(axis=0), pool.std(axis=0)
+    standing_out = ((together - mean) / np.maximum(sd, 1e-9)).max(axis=-1)
+    as_odd = smallest < smallest[0]
+    as_odd |= (smallest == smallest[0]) & (standing_out >= standing_out[0])
+    score = (observed[:, 0] - mean[:, 0]) / np.maximum(sd[:, 0], LEAST_SPREAD)
+    columns = [
+        score,
+        *(beyond[0] / n).T,
+        as_odd.mean(axis=0),
+        observed[:, 4],
+        np.full(len(observed), n - 1),
+    ]
     return np.column_stack(columns), smallest[0] - 1

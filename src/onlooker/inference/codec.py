@@ -112,7 +112,9 @@ def encode_dynamics(dynamics: Dynamics | None, arrays: dict[str, Array]) -> Any:
             "n_states": dynamics.n_states,
             "n_actions": dynamics.n_actions,
         }
-    return {"opaque": f"{type(dynamics).__module__}.{type(dynamics).__qualname__}"}
+    from onlooker.inference.other_dynamics import encode_other
+
+    return encode_other(dynamics, arrays)
 
 
 def decode_dynamics(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
@@ -126,6 +128,10 @@ def decode_dynamics(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
             arrays["dynamics.steps"], decode(value["sigma"], arrays)
         )
         return made
+    if value["class"] != "TabularDynamics":
+        from onlooker.inference.other_dynamics import decode_other
+
+        return decode_other(value, arrays)
     if not value["sparse"]:
         return TabularDynamics(arrays["dynamics.table"])
     from scipy.sparse import csr_array

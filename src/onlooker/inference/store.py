@@ -329,7 +329,7 @@ class Store:
         )
 
 
-_OWN = {"lock", _PROBLEM}
+_OWN = {"lock", _PROBLEM, "fit.json"}  # the last is written by the command line, beforehand
 
 
 def _difference(name: str, found: dict[str, Any], header: dict[str, Any]) -> str:
