@@ -145,18 +145,12 @@ def on_example_1(steps: int, long: int) -> list[list[object]]:
 
 def cost() -> float:
     """What inferring β adds to a sweep of Example 1, as a share of it."""
-    sweeps = 400
-
-    def run(chain: Chain) -> None:
-        for _ in range(sweeps):
-            chain.sweep()
-
-    problem = example(0)
-    times = [
-        processor_seconds(partial(run, chain_of(problem, Potts(8, beta=beta), 200)), 5)
-        for beta in (1.05, PRIOR)
-    ]
-    return times[1] / times[0] - 1
+    chain = chain_of(example(0), Potts(8, beta=1.05), 300)
+    graph, labels = chain.partition.graph, chain.state.labels  # type: ignore[attr-defined]
+    exchange = Exchange(graph, 8, PRIOR, 50)
+    share, exchange.rate = exchange.rate, 1.0
+    step = partial(exchange.draw, 1.05, labels, np.random.default_rng(0))
+    return share * processor_seconds(step, 200) / processor_seconds(chain.sweep, 500)
 
 
 def where_it_lands(data_sets: int, draws: int) -> list[list[object]]:

@@ -223,7 +223,7 @@ def test_a_wrong_step_for_beta_is_caught_in_the_joint_posterior(broken, monkeypa
 
 def test_steps_are_rarer_the_longer_the_auxiliary_chains():
     rates = [Exchange(GRAPH, K, BETA, sweeps).rate for sweeps in (1, 2, 10, 50)]
-    assert rates == [1.0, 0.625, 0.125, 0.025]
+    assert rates == [1.0, 1.0, 0.2, 0.04]
 
 
 @pytest.mark.parametrize("prior", [LogUniform(1e-300, 1e300), Gamma(1e-3, 1e-3), Exponential(1e3)])

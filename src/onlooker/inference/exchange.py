@@ -92,7 +92,7 @@ def swendsen_wang(
     return agreement(labels, edges)
 
 
-_SPENT = 1.25  # Swendsen–Wang sweeps for each sweep of the chain, on average: a quarter of its time
+_SPENT = 2.0  # Swendsen–Wang sweeps for each sweep of the chain, on average: a quarter of its time
 _NARROW, _WIDE = 0.25, 5.0  # steps of β, in units of its standard deviation at most, given labels
 
 
