@@ -9,10 +9,13 @@ from onlooker.hyper import Prior
 from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
+from onlooker.inference.imputation import make_imputer
 from onlooker.inference.indicators import Scheme
+from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
-from onlooker.inference.state import Data, State, Tables, count, make_tables
+from onlooker.inference.starts import start_at
+from onlooker.inference.state import Data, Point, State, Tables, count, make_tables
 
 _NO_CONTROLLERS = np.zeros((0, 0))
 
@@ -36,8 +39,10 @@ class Chain:
     rng
         The chain's own generator.
     state
-        Where to go on from; without it the chain starts with actions drawn from their
-        likelihoods.
+        Where to go on from.
+    point
+        Where to start; without state and point the chain starts as the prior likes to, with
+        actions drawn from their likelihoods.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Chain:
         blocked: bool = False,
         rng: np.random.Generator | None = None,
         state: State | None = None,
+        point: Point | None = None,
     ) -> None:
         self.problem = problem
         self.partition = partition
@@ -58,19 +64,43 @@ class Chain:
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
-        self.state = self._start(rng) if state is None else state
+        self.parameters: ParameterSampler | None = None
+        self.imputer = make_imputer(problem)
+        moving = problem.incomplete is not None and problem.states.ndim == 2
+        if problem.parameters or moving:
+            self.parameters = ParameterSampler(problem, self.layout)
+            self.data = Data(self.layout.first, self.parameters.likelihood)
+        self.state = self._start(rng, point) if state is None else state
+        if state is not None:
+            if self.imputer is not None:
+                self.imputer.restore(self, state)
+            if self.parameters is not None:
+                self.parameters.set(state.hyper)
         self.tables = self._make_tables()
 
-    def _start(self, rng: np.random.Generator | None) -> State:
+    def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
-        actions = np.empty(self.problem.n_transitions, dtype=np.int32)
-        draw_from_likelihood(actions, self.data.likelihood, rng)
-        labels, arrays, hyper = self.partition.start(rng)
-        counts = count(
-            actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
-        )
-        hyper = {"alpha": start_of(self.concentration), **hyper}
-        state = State(rng, actions, labels, counts, hyper, arrays)
+        hyper = {"alpha": start_of(self.concentration)}
+        if self.parameters is not None:
+            hyper |= self.parameters.start()
+        if point is not None:
+            hyper |= {name: point.hyper[name] for name in hyper}
+        more: dict[str, Array] = {}
+        if self.imputer is not None:
+            more, unseen = self.imputer.start(self)
+            hyper |= unseen
+        if self.parameters is not None:
+            self.parameters.set(hyper)
+        if point is None:
+            actions = np.empty(self.problem.n_transitions, dtype=np.int32)
+            draw_from_likelihood(actions, self.data.likelihood, rng)
+            labels, arrays, own = self.partition.start(rng)
+        else:
+            actions = point.actions[self.layout.order].astype(np.int32)
+            labels, arrays, own = start_at(self.partition, point, rng)
+        n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
+        counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
+        state = State(rng, actions, labels, counts, hyper | own, arrays | more)
         if not self.collapsed:
             controllers = np.empty(counts.cluster.shape)
             draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)
@@ -111,8 +141,10 @@ class Chain:
         )
 
     def sweep(self) -> None:
-        """Draw actions, controllers, partition and hyper-parameters once."""
+        """Draw the unseen, actions, dynamics, controllers, partition and hyper-parameters once."""
         state = self.state
+        if self.imputer is not None:
+            self.imputer.update(self)
         if self.collapsed:
             collapsed_actions(
                 state.actions,
@@ -133,6 +165,8 @@ class Chain:
                 self.blocked,
                 state.rng,
             )
+        if self.parameters is not None:
+            self.parameters.update(state)
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
         if not self.collapsed:
@@ -170,6 +204,14 @@ class Chain:
         return links
 
     @property
+    def imputed(self) -> Array | None:
+        """The states that were not seen; None if all were."""
+        if self.imputer is None:
+            return None
+        imputed = self.imputer.imputed(self.state)
+        return imputed if len(imputed) else None
+
+    @property
     def n_controllers(self) -> int:
         """Clusters in use."""
         return int(np.count_nonzero(self.state.counts.size))
@@ -188,10 +230,15 @@ class Chain:
     def log_joint(self) -> float:
         """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
         state = self.state
-        chosen = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1)
+        if self.imputer is not None:
+            loglik = self.imputer.log_likelihood(self)
+        elif self.parameters is None:
+            loglik = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1).sum()
+        else:
+            loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
         log_dm = (
             self.tables.action[state.counts.cluster[used]].sum()
             - self.tables.total[state.counts.total[used]].sum()
         )
-        return float(chosen.sum() + log_dm + self.partition.log_prior(state))
+        return float(loglik + log_dm + self.partition.log_prior(state))

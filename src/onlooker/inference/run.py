@@ -98,8 +98,6 @@ def sample(
     ChainFailedWarning
         If a chain died; the others are kept.
     """
-    if resume and store is None:
-        raise ValueError("resume=True needs a store to go on with")
     plan = Plan(
         problem=problem,
         prior=prior,
@@ -110,15 +108,30 @@ def sample(
         tune=tune,
         thin=thin,
         chains=chains,
-        seed=_seed(random_state, store, resume),
+        seed=stored_seed(random_state, store, resume),
         tempering=check_tempering(tempering),
     )
-    n_threads = _n_threads(n_jobs, chains)
+    return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
+
+
+def carry_out(
+    plan: Plan,
+    n_jobs: int | None,
+    progress: bool,
+    store: str | os.PathLike[str] | None,
+    resume: bool,
+    client: Any,
+    stacklevel: int,
+) -> Posterior:
+    """Run what is planned; the arguments are those of `sample`."""
+    if resume and store is None:
+        raise ValueError("resume=True needs a store to go on with")
+    n_threads = _n_threads(n_jobs, plan.chains)
     with contextlib.ExitStack() as stack:
         opened = None if store is None else stack.enter_context(Store(store, plan, resume))
         run = _Run(plan, opened)
         try:
-            with make_progress(progress, plan.n_sweeps * chains) as shown:
+            with make_progress(progress, plan.n_sweeps * plan.chains) as shown:
                 if client is None:
                     run.in_threads(n_threads, shown)
                 else:
@@ -129,12 +142,12 @@ def sample(
             run.flush_all()
             print(run.how_to_go_on(), file=sys.stderr)
             raise
-    posterior = run.gather()
-    check_convergence(posterior, stacklevel=3)
+    posterior = run.gather(stacklevel)
+    check_convergence(posterior, stacklevel=stacklevel)
     return posterior
 
 
-def _seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
+def stored_seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
     """The seed; without one, a stored run goes on with its own."""
     if random_state is None and store is not None and resume:
         header = read_header(store)
@@ -235,7 +248,7 @@ class _Run:
         path = str(self.store.path)
         return f"{stopped}; go on with the same call and store={path!r}, resume=True"
 
-    def gather(self) -> Posterior:
+    def gather(self, stacklevel: int) -> Posterior:
         """The draws of all chains that live."""
         from onlooker.posterior import Posterior
 
@@ -247,7 +260,7 @@ class _Run:
                 f"chain {runner.index} died after {runner.sweeps} sweeps ({runner.error!r}); "
                 f"{len(alive)} of {len(self.runners)} chains are kept{again}",
                 ChainFailedWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         if not alive:
             raise RuntimeError(f"every chain died; the first of {dead[0].error!r}") from dead[
