@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import exact
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
-from onlooker import Demonstrations, Posterior, Problem
+from onlooker import Demonstrations, PolicyRecognizer, Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
 from onlooker.hyper import LogUniform
 from onlooker.incomplete import IncompleteDemonstrations
@@ -548,6 +548,15 @@ def test_the_log_joint_is_that_of_the_completed_problem():
     counts = np.zeros((6, 3), dtype=int)
     np.add.at(counts, (whole.node_of, chain.actions), 1)
     np.testing.assert_array_equal(chain.state.counts.node, counts)
+
+
+def test_the_recognizer_takes_incomplete_and_noisy_demonstrations():
+    options = {"draws": 4, "tune": 2, "chains": 1, "random_state": 0}
+    rec = PolicyRecognizer(ring_dynamics(6), Mixing(2), nodes="all", **options)
+    assert rec.fit(ring_demos()).predict_proba([0, 5]).shape == (2, 3)
+    compass = DisplacementDynamics.compass(4)
+    rec = PolicyRecognizer(compass, Mixing(2), observation_noise=LogUniform(0.01, 0.3), **options)
+    assert "observation_noise" in rec.fit(plane_demos().split()).posterior_.hyper
 
 
 # -- what was seen --------------------------------------------------------------------------------
