@@ -25,11 +25,16 @@ def draw(found: Findings, demos: Demonstrations, path: Path) -> None:
 
     figure = Figure(figsize=(15, 10), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(2, 2, height_ratios=[1.25, 1])
-    _regimes(axes[0, 0], found)
-    _anomalies(axes[0, 1], found, demos)
-    _neighbours(axes[1, 0], found)
-    _methods(axes[1, 1], found)
+    axes = figure.subplot_mosaic(
+        [["map", "odd"], ["few", "bars"], ["more", "bars"]], height_ratios=[2.5, 1, 1]
+    )
+    _regimes(axes["map"], found)
+    _anomalies(axes["odd"], found, demos)
+    for place, name in zip(("more", "few"), found.scores, strict=True):
+        _neighbours(axes[place], found, name)
+    axes["more"].set_xlabel("k")
+    axes["few"].set_title("Held-out storms: k-NN, which sees directions, and ours", fontsize=11)
+    _methods(axes["bars"], found)
     figure.savefig(path, dpi=110)
 
 
@@ -72,11 +77,8 @@ def _regimes(ax: Any, found: Findings) -> None:
         zorder=3,
     )
     n_regimes = nodes["regime"].nunique()
-    ax.set_title(
-        f"Steering regimes: {n_regimes}, the largest {min(n_regimes, MOST_REGIMES)} in colour; "
-        "arrows: mean step",
-        fontsize=11,
-    )
+    largest = f", the largest {MOST_REGIMES} in colour" if n_regimes > MOST_REGIMES else ""
+    ax.set_title(f"{n_regimes} steering regimes{largest}; arrows: mean step", fontsize=11)
 
 
 def _anomalies(ax: Any, found: Findings, demos: Demonstrations) -> None:
@@ -98,18 +100,16 @@ def _anomalies(ax: Any, found: Findings, demos: Demonstrations) -> None:
     ax.set_title("The odd ones out, judged by models that had not seen them", fontsize=11)
 
 
-def _neighbours(ax: Any, found: Findings) -> None:
-    for (name, table), colour in zip(found.scores.items(), ("tab:blue", "crimson"), strict=True):
-        means = table.drop(columns="storm").mean()
-        curve = means[means.index.str.startswith("k-NN")]
-        ks = [int(label.split("= ")[1]) for label in curve.index]
-        ax.plot(ks, curve, "o-", color=colour, label=f"k-NN, {name}")
-        ax.axhline(means[OURS], color=colour, linestyle="--", label=f"onlooker, {name}")
-    ax.set(xscale="log", xlabel="k", ylabel="mean ln p(direction)")
+def _neighbours(ax: Any, found: Findings, name: str) -> None:
+    means = found.scores[name].drop(columns="storm").mean()
+    curve = means[means.index.str.startswith("k-NN")]
+    ks = [int(label.split("= ")[1]) for label in curve.index]
+    ax.plot(ks, curve, "o-", color="0.5", label=f"k-NN ({name})")
+    ax.axhline(means[OURS], color="crimson", linestyle="--", label=f"onlooker ({name})")
+    ax.set(xscale="log", ylabel="mean ln p")
     ax.set_xticks(ks, [str(k) for k in ks])
     ax.minorticks_off()
-    ax.set_title("Held-out storms: k-nearest neighbours (directions seen) and ours", fontsize=11)
-    ax.legend(fontsize=8, loc="center right")
+    ax.legend(fontsize=8, loc="lower center")
     ax.grid(color="0.9")
 
 

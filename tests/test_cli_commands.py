@@ -352,7 +352,7 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
 def test_ctrl_c_ends_with_130_and_the_run_can_be_resumed(folder, tmp_path):
-    words = ["fit", folder / "tracks.csv", "--trajectory", "id", "--states", "x", "y", "--tune", 5]
+    words = ["fit", folder / "tracks.csv", "--trajectory", "id", "--states", "x", "y", "--tune", 0]
     words += ["--draws", 100_000, "--chains", 1, "--output", tmp_path / "run"]
     process = subprocess.Popen(
         [COMMAND, *map(str, words)],
