@@ -204,10 +204,13 @@ def tell(lake: Lake, table: pd.DataFrame, posterior: Posterior) -> dict[str, flo
     print(
         f"Where the expert walks, the action is then {last[WALKED, OURS]:.3f} quarter turns off "
         f"(maximum entropy IRL {last[WALKED, ENTROPY]:.3f}, cloning {last[WALKED, CLONING]:.3f}). "
-        f"Over all squares\nit is {last[ALL, OURS]:.2f} against {last[ALL, ENTROPY]:.2f}: who "
-        "knows that the expert plans, and how far ahead, can tell what it would do where it never "
-        "goes;\nfrom the walks alone one cannot."
+        f"Over all squares\nit is {last[ALL, OURS]:.2f} against {last[ALL, ENTROPY]:.2f}."
     )
+    if last[ALL, OURS] > last[ALL, ENTROPY]:
+        print(
+            "Who knows that the expert plans, and how far ahead, can tell what it would do where "
+            "it never goes; from the walks alone one cannot."
+        )
     return widths
 
 
