@@ -130,10 +130,3 @@ def check_hyper(name: str, value: Any, *, zero_ok: bool = False) -> None:
         )
     if not isinstance(value, Prior):
         positive_number(name, value, zero_ok=zero_ok)
-
-
-def require_fixed(name: str, value: Any) -> float:
-    """Return a number; refuse a prior where inference of `name` does not exist."""
-    if isinstance(value, Prior):
-        raise NotImplementedError(f"{name} cannot be inferred yet; fix it to a number")
-    return float(value)

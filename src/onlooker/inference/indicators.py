@@ -207,7 +207,7 @@ def _draw_action(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(i: int, k: int, sign: int, counts: Counts) -> None:
+def move(i: int, k: int, sign: int, counts: Counts) -> None:
     """Add node i's counts to slot k, or take them out."""
     own = 0
     for j in range(counts.node.shape[1]):
@@ -246,7 +246,7 @@ def update_indicators(
         if prior.new > 0 and slots.n[0] == capacity:
             return i
         k = labels[i]
-        _move(i, k, -1, counts)
+        move(i, k, -1, counts)
         if prior.new > 0 and counts.size[k] == 0:
             close_slot(slots, k)
         _log_prior(log_weights, field, i, labels, counts.size, slots, prior)
@@ -283,5 +283,5 @@ def update_indicators(
             for j in range(n_actions):
                 scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
         labels[i] = k
-        _move(i, k, 1, counts)
+        move(i, k, 1, counts)
     return n_nodes
