@@ -12,6 +12,7 @@ from onlooker._validation import Array
 from onlooker._weights import Strategy, check_strategy
 from onlooker.anomaly._predictive import Predictive, draw_from, parts
 from onlooker.demonstrations import distinct_states
+from onlooker.hyper import mixture_of
 
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior
@@ -66,6 +67,7 @@ class DrawnPolicies(Predictor):
             posterior.actions.reshape(n_draws, -1)[chosen],
             {name: values.ravel()[chosen] for name, values in posterior.hyper.items()},
             posterior.plan.seed,
+            mixture_of(posterior.plan.concentration),
         )
         self._states = states
         nodes = posterior.problem.states

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker._validation import Array
-from onlooker.hyper import Prior
+from onlooker.hyper import Concentration, Prior, mixture_of
 from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
+from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
 from onlooker.inference.indicators import Scheme
@@ -27,7 +28,8 @@ class Chain:
     partition
         The sampler of the partition.
     alpha
-        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
+        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it,
+        `PerController` or `DirichletMixture` give each controller one of its own.
     collapsed
         Integrate the controllers out rather than draw them.
     blocked
@@ -45,7 +47,7 @@ class Chain:
         problem: Problem,
         partition: PartitionSampler,
         *,
-        alpha: float | Prior,
+        alpha: Concentration,
         collapsed: bool,
         blocked: bool = False,
         rng: np.random.Generator | None = None,
@@ -54,12 +56,20 @@ class Chain:
         self.problem = problem
         self.partition = partition
         self.concentration = alpha
+        self.mixture = mixture_of(alpha)
         self.collapsed = collapsed
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
-        self.state = self._start(rng) if state is None else state
-        self.tables = self._make_tables()
+        if state is None:
+            self.state = self._start(rng)
+            self.tables = self._make_tables()
+            if not self.collapsed:
+                self.state.arrays["controllers"] = np.empty(self.state.counts.cluster.shape)
+                self.draw_controllers()
+        else:
+            self.state = state
+            self.tables = self._make_tables()
 
     def _start(self, rng: np.random.Generator | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
@@ -69,21 +79,33 @@ class Chain:
         counts = count(
             actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
         )
-        hyper = {"alpha": start_of(self.concentration), **hyper}
-        state = State(rng, actions, labels, counts, hyper, arrays)
-        if not self.collapsed:
-            controllers = np.empty(counts.cluster.shape)
-            draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)
-            state.arrays["controllers"] = controllers
-        return state
+        if self.mixture is None:
+            hyper = {"alpha": start_of(self.concentration), **hyper}  # type: ignore[arg-type]
+        return State(rng, actions, labels, counts, hyper, arrays)
 
     @property
     def alpha(self) -> float:
-        """Concentration of the controllers at this state."""
+        """Concentration that all controllers share at this state."""
         return self.state.hyper["alpha"]
 
     def _make_tables(self) -> Tables:
-        return make_tables(self.alpha, self.problem.n_actions, self.problem.n_transitions)
+        return make_tables(
+            self.alpha if self.mixture is None else self.mixture,
+            self.problem.n_actions,
+            self.problem.n_transitions,
+            len(self.state.counts.size),
+        )
+
+    def _draw_components(self) -> None:
+        """Draw which concentration each controller has, given actions and partition."""
+        counts = self.state.counts
+        if self.mixture is None and self.tables.alpha[0] != self.alpha:
+            self.tables = self._make_tables()  # for a state that was put in from elsewhere
+        if len(self.tables.component) != len(counts.size):  # the partition has more slots now
+            component = np.zeros(len(counts.size), dtype=np.int8)
+            self.tables = self.tables._replace(component=component)
+        if self.mixture is not None:
+            draw_components(counts.cluster, counts.total, self.tables, self.state.rng)
 
     def _draw_alpha(self, prior: Prior) -> None:
         """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``: the controllers, if drawn, are drawn next."""
@@ -102,7 +124,6 @@ class Chain:
             with np.errstate(divide="ignore"):
                 log_controllers = np.log(controllers)
         return Scheme(
-            self.alpha,
             self.tables,
             not self.collapsed,
             controllers,
@@ -114,12 +135,13 @@ class Chain:
         """Draw actions, controllers, partition and hyper-parameters once."""
         state = self.state
         if self.collapsed:
+            self._draw_components()
             collapsed_actions(
                 state.actions,
                 state.labels,
                 state.counts,
                 self.data,
-                self.alpha,
+                self.tables,
                 self.blocked,
                 state.rng,
             )
@@ -135,13 +157,17 @@ class Chain:
             )
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
-        if not self.collapsed:
-            self._draw_controllers()
+        if self.collapsed:
+            self._draw_components()
+        else:
+            self.draw_controllers()
         self.partition.update(state, self.data, self._scheme())
 
-    def _draw_controllers(self) -> None:
+    def draw_controllers(self) -> None:
+        """Draw the controller of every slot, given actions and partition."""
         state = self.state
-        draw_controllers(state.arrays["controllers"], state.counts.cluster, self.alpha, state.rng)
+        self._draw_components()
+        draw_controllers(state.arrays["controllers"], state.counts.cluster, self.tables, state.rng)
 
     # -- what a state says ----------------------------------------------------------------------
 
@@ -177,11 +203,15 @@ class Chain:
     def policy(self) -> Array:
         """``(N, A)``: the nodes' policies by this one state.
 
-        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``.
+        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``. Where each
+        controller has its own α, it is integrated out as well.
         """
         state = self.state
         if not self.collapsed:
             return np.asarray(state.arrays["controllers"][self.labels])
+        if self.mixture is not None:
+            shares, _ = shares_of(state.counts.cluster, self.tables)
+            return mixed_policy(state.counts.cluster, shares, self.tables.alpha)[self.labels]
         cluster = state.counts.cluster[self.labels] + self.alpha
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
 
@@ -190,8 +220,11 @@ class Chain:
         state = self.state
         chosen = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1)
         used = state.counts.size > 0
-        log_dm = (
-            self.tables.action[state.counts.cluster[used]].sum()
-            - self.tables.total[state.counts.total[used]].sum()
-        )
+        if self.mixture is not None:
+            log_dm = shares_of(state.counts.cluster[used], self.tables)[1].sum()
+        else:
+            log_dm = (
+                self.tables.action[0][state.counts.cluster[used]].sum()
+                - self.tables.total[0][state.counts.total[used]].sum()
+            )
         return float(chosen.sum() + log_dm + self.partition.log_prior(state))

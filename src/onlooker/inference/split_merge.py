@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
+from onlooker.inference.components import draw_component, log_dm_by_component
 from onlooker.inference.controllers import dirichlet
 from onlooker.inference.indicators import (
     COUNTS,
@@ -65,11 +66,9 @@ def _list_played(nodes: Array, counts: Counts, played: Played) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_dm(k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ξ_k)``."""
-    value = -tables.total[counts.total[k]]
-    for j in range(counts.cluster.shape[1]):
-        value += tables.action[counts.cluster[k, j]]
-    return value
+    """``ln DM(ξ_k)``, the concentration integrated out where controllers have their own."""
+    by_component = np.empty(len(tables.alpha))
+    return log_dm_by_component(counts.cluster[k], counts.total[k], tables, by_component)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -77,12 +76,13 @@ def log_fit(i: int, p: int, played: Played, k: int, counts: Counts, tables: Tabl
     """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`."""
     value = 0.0
     own = 0
+    g = tables.component[k]
     for q in range(played.first[p], played.first[p + 1]):
         j = played.action[q]
         n, more = counts.cluster[k, j], counts.node[i, j]
-        value += tables.action[n + more] - tables.action[n]
+        value += tables.action[g, n + more] - tables.action[g, n]
         own += more
-    return value - (tables.total[counts.total[k] + own] - tables.total[counts.total[k]])
+    return value - (tables.total[g, counts.total[k] + own] - tables.total[g, counts.total[k]])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -208,6 +208,14 @@ def _gather(i: int, j: int, a: int, b: int, labels: Array, nodes: Array) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _draw_component(k: int, counts: Counts, tables: Tables, rng: np.random.Generator) -> None:
+    """``p(g_k) ∝ w_g DM_g(ξ_k)``."""
+    by_component = np.empty(len(tables.alpha))
+    n = counts.total[k]
+    tables.component[k] = draw_component(counts.cluster[k], n, tables, by_component, rng)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _divide(
     nodes: Array,
     wanted: Array,
@@ -220,7 +228,11 @@ def _divide(
     model: Model,
     rng: np.random.Generator,
 ) -> float:
-    """Divide `nodes` between a and b, or as wanted; returns the last scan's log probability."""
+    """Divide `nodes` between a and b, or as wanted; returns the last scan's log probability.
+
+    Each scan is made given the parts' components, drawn before it. The last ones belong to where
+    the proposal starts, so that its probability needs no sum over them.
+    """
     for p in range(len(nodes) - 1, 2, -1):  # in random order, since it matters for the first pass
         q = 2 + int(rng.random() * (p - 1))
         nodes[p], nodes[q] = nodes[q], nodes[p]
@@ -233,7 +245,11 @@ def _divide(
     move(nodes[0], a, 1, counts)
     move(nodes[1], b, 1, counts)
     for _ in range(scans + 1):
+        _draw_component(a, counts, model.tables, rng)
+        _draw_component(b, counts, model.tables, rng)
         _scan(nodes, wanted, False, a, b, labels, counts, model, rng)
+    _draw_component(a, counts, model.tables, rng)
+    _draw_component(b, counts, model.tables, rng)
     return _scan(nodes, wanted, forced, a, b, labels, counts, model, rng)
 
 
@@ -263,7 +279,9 @@ def _pick(labels: Array, k: int, among: bool, but: int, index: int) -> int:
 def _redraw(k: int, counts: Counts, scheme: Scheme, rng: np.random.Generator) -> None:
     """``θ_k ~ Dir(ξ_k + α)``, if controllers are drawn at all."""
     if scheme.ordinary:
-        dirichlet(scheme.controllers[k], counts.cluster[k], scheme.alpha, rng)
+        _draw_component(k, counts, scheme.tables, rng)
+        alpha = scheme.tables.alpha[scheme.tables.component[k]]
+        dirichlet(scheme.controllers[k], counts.cluster[k], alpha, rng)
         for j in range(scheme.controllers.shape[1]):
             scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
 
