@@ -117,6 +117,8 @@ def _add_log_fit(
     n_own = 0
     for q in range(n_played):
         n_own += phi[played[q]]
+    action, total = scheme.tables.action, scheme.tables.total
+    component = scheme.tables.component
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -124,8 +126,7 @@ def _add_log_fit(
             for q in range(n_played):
                 fit += phi[played[q]] * scheme.log_controllers[k, played[q]]
         else:
-            action, total = scheme.tables.action, scheme.tables.total
-            g = scheme.tables.component[k]
+            g = component[k]
             psi = counts.cluster[k]
             for q in range(n_played):
                 j = played[q]
@@ -140,6 +141,7 @@ def _add_log_blocked_fit(
 ) -> None:
     """Add ``ln Σ_j ℓ_j · policy_kj``: the fit of one transition, its action summed out."""
     n_actions = len(likelihood)
+    alphas, component = scheme.tables.alpha, scheme.tables.component
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -147,7 +149,7 @@ def _add_log_blocked_fit(
             for j in range(n_actions):
                 fit += likelihood[j] * scheme.controllers[k, j]
         else:
-            alpha = scheme.tables.alpha[scheme.tables.component[k]]
+            alpha = alphas[component[k]]
             for j in range(n_actions):
                 fit += likelihood[j] * (counts.cluster[k, j] + alpha)
             fit /= counts.total[k] + n_actions * alpha

@@ -72,17 +72,21 @@ def log_dm(k: int, counts: Counts, tables: Tables) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_fit(i: int, p: int, played: Played, k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`."""
+def log_fit(
+    i: int, p: int, played: Played, k: int, counts: Counts, action: Array, total: Array
+) -> float:
+    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`.
+
+    `action` and `total` are the rows of `Tables` that belong to cluster k's component.
+    """
     value = 0.0
     own = 0
-    g = tables.component[k]
     for q in range(played.first[p], played.first[p + 1]):
         j = played.action[q]
         n, more = counts.cluster[k, j], counts.node[i, j]
-        value += tables.action[g, n + more] - tables.action[g, n]
+        value += action[n + more] - action[n]
         own += more
-    return value - (tables.total[g, counts.total[k] + own] - tables.total[g, counts.total[k]])
+    return value - (total[counts.total[k] + own] - total[counts.total[k]])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,6 +175,8 @@ def _scan(
     With `forced` every node goes where it is wanted instead. Nodes may be nowhere before.
     """
     played, tables = model.played, model.tables
+    action_a, total_a = tables.action[tables.component[a]], tables.total[tables.component[a]]
+    action_b, total_b = tables.action[tables.component[b]], tables.total[tables.component[b]]
     log_probability = 0.0
     product = 1.0  # of probabilities whose logarithm is still to be taken
     for p in range(2, len(nodes)):
@@ -178,8 +184,8 @@ def _scan(
         if labels[i] != _NOWHERE:
             _move(i, p, played, labels[i], -1, counts)
         odds = _log_prior_odds(i, a, b, labels, counts.size, model.prior)
-        odds += log_fit(i, p, played, a, counts, tables)
-        odds -= log_fit(i, p, played, b, counts, tables)
+        odds += log_fit(i, p, played, a, counts, action_a, total_a)
+        odds -= log_fit(i, p, played, b, counts, action_b, total_b)
         less = np.exp(-abs(odds))
         k = wanted[p]
         if not forced:
