@@ -15,7 +15,7 @@ class NaiveSplitMerge(naive.Naive):
         return {k: self.labels.count(k) for k in self.clusters}
 
     def log_target(self, log_labels):
-        return log_labels(self) + sum(naive.log_dm(self.xi[k], self.alpha) for k in self.clusters)
+        return log_labels(self) + sum(self.log_dm(self.xi[k]) for k in self.clusters)
 
     def log_anchors(self, n_first, n_both):
         """ln p(i, j | two clusters) / p(i, j | one)."""
@@ -56,7 +56,11 @@ class NaiveSplitMerge(naive.Naive):
         self.put_in(i, a)
         self.put_in(j, b)
         for _ in range(scans + 1):
+            self.draw_component(a, self.xi[a])
+            self.draw_component(b, self.xi[b])
             self.scan(nodes, a, b, log_prior)
+        self.draw_component(a, self.xi[a])
+        self.draw_component(b, self.xi[b])
         return self.log_scan(self.scan(nodes, a, b, log_prior, wanted))
 
     def split_merge(self, scans, log_prior, log_labels, gamma=0.0, ordinary=False):
@@ -106,8 +110,9 @@ class NaiveSplitMerge(naive.Naive):
             self.clusters.pop()
         if accepted and ordinary:
             for k in (a, b):
-                shapes = self.xi.get(k, [0] * self.n_actions)
-                self.controllers[k] = naive.dirichlet([x + self.alpha for x in shapes], self.rng)
+                counts = self.xi.get(k, [0] * self.n_actions)
+                self.draw_component(k, counts)
+                self.draw_controller(k, counts)
 
 
 # -- ln p(z) ------------------------------------------------------------------------------------

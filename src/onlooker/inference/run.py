@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
 from onlooker.diagnostics import check_convergence
-from onlooker.hyper import Prior
+from onlooker.hyper import Concentration
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
@@ -38,7 +38,7 @@ class ChainFailedWarning(UserWarning):
 def sample(
     problem: Problem,
     prior: PartitionPrior,
-    concentration: float | Prior = 1.0,
+    concentration: Concentration = 1.0,
     collapsed: bool = True,
     draws: int = 1000,
     tune: int = 500,
@@ -63,7 +63,9 @@ def sample(
     prior
         Which partitions are believable.
     concentration
-        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
+        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it, and
+        ``PerController(prior)`` lets each controller have its own, so that deterministic and
+        stochastic ones can live side by side.
     collapsed
         Integrate the controllers out (faster mixing) rather than draw them.
     draws, tune, chains, thin

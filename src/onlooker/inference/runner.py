@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import Prior, check_hyper
+from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
@@ -27,7 +27,7 @@ class Plan:
 
     problem: Problem
     prior: PartitionPrior
-    concentration: float | Prior
+    concentration: Concentration
     collapsed: bool
     blocked: bool
     draws: int
@@ -50,12 +50,7 @@ class Plan:
             raise TypeError(
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
-        check_hyper("concentration", self.concentration)
-        if not isinstance(self.concentration, Prior) and self.concentration > _MOST_ALPHA:
-            raise ValueError(
-                f"concentration must be at most {_MOST_ALPHA:g}, got {self.concentration}: counts "
-                "would drown in rounding"
-            )
+        self._check_concentration()
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
@@ -74,6 +69,19 @@ class Plan:
         if self.blocked and not self.prior.can_block:
             raise ValueError(
                 f"{type(self.prior).__name__} has no blocked sampler; use blocked=False"
+            )
+
+    def _check_concentration(self) -> None:
+        mixture = mixture_of(self.concentration)
+        if mixture is not None:
+            most = max(mixture.alphas)
+        else:
+            check_hyper("concentration", self.concentration)
+            most = 0.0 if isinstance(self.concentration, Prior) else self.concentration  # type: ignore[assignment]
+        if most > _MOST_ALPHA:
+            raise ValueError(
+                f"concentration must be at most {_MOST_ALPHA:g}, got {most}: counts would drown in "
+                "rounding"
             )
 
     @property

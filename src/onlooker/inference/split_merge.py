@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
+from onlooker.inference.components import draw_component, log_dm_by_component
 from onlooker.inference.controllers import dirichlet
 from onlooker.inference.indicators import (
     COUNTS,
@@ -65,24 +66,27 @@ def _list_played(nodes: Array, counts: Counts, played: Played) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_dm(k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ξ_k)``."""
-    value = -tables.total[counts.total[k]]
-    for j in range(counts.cluster.shape[1]):
-        value += tables.action[counts.cluster[k, j]]
-    return value
+    """``ln DM(ξ_k)``, the concentration integrated out where controllers have their own."""
+    by_component = np.empty(len(tables.alpha))
+    return log_dm_by_component(counts.cluster[k], counts.total[k], tables, by_component)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_fit(i: int, p: int, played: Played, k: int, counts: Counts, tables: Tables) -> float:
-    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`."""
+def log_fit(
+    i: int, p: int, played: Played, k: int, counts: Counts, action: Array, total: Array
+) -> float:
+    """``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``, where node i is the p-th of those in `played`.
+
+    `action` and `total` are the rows of `Tables` that belong to cluster k's component.
+    """
     value = 0.0
     own = 0
     for q in range(played.first[p], played.first[p + 1]):
         j = played.action[q]
         n, more = counts.cluster[k, j], counts.node[i, j]
-        value += tables.action[n + more] - tables.action[n]
+        value += action[n + more] - action[n]
         own += more
-    return value - (tables.total[counts.total[k] + own] - tables.total[counts.total[k]])
+    return value - (total[counts.total[k] + own] - total[counts.total[k]])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,6 +175,8 @@ def _scan(
     With `forced` every node goes where it is wanted instead. Nodes may be nowhere before.
     """
     played, tables = model.played, model.tables
+    action_a, total_a = tables.action[tables.component[a]], tables.total[tables.component[a]]
+    action_b, total_b = tables.action[tables.component[b]], tables.total[tables.component[b]]
     log_probability = 0.0
     product = 1.0  # of probabilities whose logarithm is still to be taken
     for p in range(2, len(nodes)):
@@ -178,8 +184,8 @@ def _scan(
         if labels[i] != _NOWHERE:
             _move(i, p, played, labels[i], -1, counts)
         odds = _log_prior_odds(i, a, b, labels, counts.size, model.prior)
-        odds += log_fit(i, p, played, a, counts, tables)
-        odds -= log_fit(i, p, played, b, counts, tables)
+        odds += log_fit(i, p, played, a, counts, action_a, total_a)
+        odds -= log_fit(i, p, played, b, counts, action_b, total_b)
         less = np.exp(-abs(odds))
         k = wanted[p]
         if not forced:
@@ -208,6 +214,14 @@ def _gather(i: int, j: int, a: int, b: int, labels: Array, nodes: Array) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _draw_component(k: int, counts: Counts, tables: Tables, rng: np.random.Generator) -> None:
+    """``p(g_k) ∝ w_g DM_g(ξ_k)``."""
+    by_component = np.empty(len(tables.alpha))
+    n = counts.total[k]
+    tables.component[k] = draw_component(counts.cluster[k], n, tables, by_component, rng)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _divide(
     nodes: Array,
     wanted: Array,
@@ -220,7 +234,11 @@ def _divide(
     model: Model,
     rng: np.random.Generator,
 ) -> float:
-    """Divide `nodes` between a and b, or as wanted; returns the last scan's log probability."""
+    """Divide `nodes` between a and b, or as wanted; returns the last scan's log probability.
+
+    Each scan is made given the parts' components, drawn before it. The last ones belong to where
+    the proposal starts, so that its probability needs no sum over them.
+    """
     for p in range(len(nodes) - 1, 2, -1):  # in random order, since it matters for the first pass
         q = 2 + int(rng.random() * (p - 1))
         nodes[p], nodes[q] = nodes[q], nodes[p]
@@ -233,7 +251,11 @@ def _divide(
     move(nodes[0], a, 1, counts)
     move(nodes[1], b, 1, counts)
     for _ in range(scans + 1):
+        _draw_component(a, counts, model.tables, rng)
+        _draw_component(b, counts, model.tables, rng)
         _scan(nodes, wanted, False, a, b, labels, counts, model, rng)
+    _draw_component(a, counts, model.tables, rng)
+    _draw_component(b, counts, model.tables, rng)
     return _scan(nodes, wanted, forced, a, b, labels, counts, model, rng)
 
 
@@ -263,7 +285,9 @@ def _pick(labels: Array, k: int, among: bool, but: int, index: int) -> int:
 def _redraw(k: int, counts: Counts, scheme: Scheme, rng: np.random.Generator) -> None:
     """``θ_k ~ Dir(ξ_k + α)``, if controllers are drawn at all."""
     if scheme.ordinary:
-        dirichlet(scheme.controllers[k], counts.cluster[k], scheme.alpha, rng)
+        _draw_component(k, counts, scheme.tables, rng)
+        alpha = scheme.tables.alpha[scheme.tables.component[k]]
+        dirichlet(scheme.controllers[k], counts.cluster[k], alpha, rng)
         for j in range(scheme.controllers.shape[1]):
             scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker._validation import Array
+from onlooker.hyper import DirichletMixture
 
 
 class Data(NamedTuple):
@@ -46,20 +47,40 @@ class Counts(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Logarithms of rising factorials, so that no kernel calls ``lgamma``.
+    """The prior of the controllers, ``Σ_g w_g Dir(α_g · 1)``; mostly there is but one ``g``.
 
-    ``ln DM(ξ) = Σ_j action[ξ_j] - total[Σ_j ξ_j]``.
+    Logarithms of rising factorials, so that no kernel calls ``lgamma``:
+    ``ln DM_g(ξ) = Σ_j action[g, ξ_j] - total[g, Σ_j ξ_j]``.
     """
 
     action: Array
-    """``ln Γ(α + n) - ln Γ(α)`` for ``n = 0 … M``."""
+    """``(G, M + 1)``: ``ln Γ(α_g + n) - ln Γ(α_g)`` for ``n = 0 … M``."""
     total: Array
-    """``ln Γ(Aα + n) - ln Γ(Aα)`` for ``n = 0 … M``."""
+    """``(G, M + 1)``: ``ln Γ(Aα_g + n) - ln Γ(Aα_g)`` for ``n = 0 … M``."""
+    alpha: Array
+    """``(G,)``."""
+    log_weight: Array
+    """``(G,)``: ``ln w_g``."""
+    component: Array
+    """``(slots,)``: which ``g`` each cluster's controller has, while a step goes on. It is drawn
+    before the step and forgotten after it; all zero if there is but one."""
 
 
-def make_tables(alpha: float, n_actions: int, n_transitions: int) -> Tables:
+def make_tables(
+    concentration: float | DirichletMixture, n_actions: int, n_transitions: int, n_slots: int = 0
+) -> Tables:
     """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
-    return Tables(_log_rising(alpha, n_transitions), _log_rising(n_actions * alpha, n_transitions))
+    if isinstance(concentration, DirichletMixture):
+        alpha, weight = np.array(concentration.alphas), np.array(concentration.weights)
+    else:
+        alpha, weight = np.array([float(concentration)]), np.ones(1)
+    return Tables(
+        np.stack([_log_rising(a, n_transitions) for a in alpha]),
+        np.stack([_log_rising(n_actions * a, n_transitions) for a in alpha]),
+        alpha,
+        np.log(weight),
+        np.zeros(n_slots, dtype=np.int8),
+    )
 
 
 def _log_rising(start: float, n: int) -> Array:
