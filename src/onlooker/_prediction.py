@@ -15,7 +15,10 @@ from onlooker._neighbours import Finder, no_neighbours, smooth, take
 from onlooker._prediction_kernels import Neighbours, Weights
 from onlooker._validation import Array
 from onlooker._weights import Strategy, is_spatial, weights_of
+from onlooker.hyper import DirichletMixture
+from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.problem import Problem
+from onlooker.inference.state import Tables, make_tables
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.geometry import TOLERANCE
 
@@ -49,18 +52,58 @@ class Clusters:
     counts: Array
     size: Array
     hyper: dict[str, Array]
+    tables: Tables | None = None
+    """The controllers' prior, where each has an α of its own."""
 
     @cached_property
     def policy(self) -> Array:
-        """``(ξ + α) / (ξ· + Aα)`` of every cluster."""
+        """``(ξ + α) / (ξ· + Aα)`` of every cluster, an α of its own integrated out."""
+        if self.tables is not None:
+            return mixed_policy(self.counts, self._shares, self.tables.alpha)
         policy = np.empty(self.counts.shape)
         kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
         return policy
 
+    @cached_property
+    def square(self) -> Array:
+        """``E[θ_j²]`` of every cluster, ``θ ~ Dir(ξ + α)``."""
+        if self.tables is None:
+            return _second_moment(self.counts, self._expand(self.hyper["alpha"]))
+        square = np.zeros(self.counts.shape)
+        for share, alpha in zip(self._shares.T, self.tables.alpha, strict=True):
+            square += share[:, None] * _second_moment(self.counts, np.full(len(share), alpha))
+        return square
+
+    @cached_property
+    def _shares(self) -> Array:
+        """``p(g | ξ)`` of every cluster."""
+        assert self.tables is not None
+        return shares_of(self.counts, self.tables)[0]
+
+    def _expand(self, values: Array) -> Array:
+        """What each draw has, for each of its clusters."""
+        return np.repeat(values, np.diff(self.first))
+
+    @cached_property
+    def alpha(self) -> Array:
+        """``E[α]`` of every cluster."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        return np.asarray(self._shares @ self.tables.alpha)
+
+    def draw_alpha(self, rng: np.random.Generator) -> Array:
+        """The α of every cluster; drawn, where each has its own."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        component = np.empty(len(self.counts), dtype=np.int8)
+        tables = self.tables._replace(component=component)
+        draw_components(self.counts, self.counts.sum(axis=1, dtype=np.int64), tables, rng)
+        return np.asarray(tables.alpha[component])
+
     def thetas(self, rng: np.random.Generator) -> Array:
         """``θ ~ Dir(ξ + α)`` of every cluster."""
         theta = np.empty(self.counts.shape)
-        kernels.draw_thetas(self.counts, self.first, self.hyper["alpha"], theta, rng)
+        kernels.draw_thetas(self.counts, self.draw_alpha(rng), theta, rng)
         return theta
 
     def get(self, name: str, fixed: Any) -> Array:
@@ -82,6 +125,7 @@ class Clusters:
             self.counts[rows],
             self.size[rows],
             hyper,
+            self.tables,
         )
 
 
@@ -95,9 +139,13 @@ class Predictor:
     labels, actions
         ``(B, N)`` and ``(B, M)``.
     hyper
-        ``(B,)`` each; ``"alpha"`` at least.
+        ``(B,)`` each; ``"alpha"`` at least, unless there is a `mixture`.
     seed
         Of the controllers that intervals are made of.
+    starts
+        ``(B, M)``: where transitions start, if that differs between the draws.
+    mixture
+        The controllers' prior, where each has an α of its own.
     """
 
     def __init__(
@@ -108,6 +156,8 @@ class Predictor:
         actions: Array,
         hyper: Mapping[str, Array],
         seed: int,
+        starts: Array | None = None,
+        mixture: DirichletMixture | None = None,
     ) -> None:
         self.problem = problem
         self.prior = prior
@@ -115,13 +165,22 @@ class Predictor:
         self.actions = actions
         self.hyper = hyper
         self.seed = seed
+        self.starts = starts
+        self.mixture = mixture
         self._kept: Clusters | None = None
+        self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
     @cached_property
     def _finder(self) -> Finder:
         geometry = self.prior.geometry(self.problem)
         assert geometry is not None
         return Finder(geometry)
+
+    @cached_property
+    def _tables(self) -> Tables | None:
+        if self.mixture is None:
+            return None
+        return make_tables(self.mixture, self.problem.n_actions, self.problem.n_transitions)
 
     # -- draws, block by block ------------------------------------------------------------------
 
@@ -147,9 +206,17 @@ class Predictor:
         labels = self.labels[chosen].astype(np.int32)
         actions = self.actions[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
-        kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        if self.starts is None:
+            kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        else:
+            for b, draw in enumerate(chosen):
+                one = slice(b, b + 1)
+                node_of = self.starts[draw].astype(np.int64)
+                kernels.count_clusters(
+                    labels[one], actions[one], node_of, first[b : b + 2], counts, size
+                )
         hyper = {name: values[chosen] for name, values in self.hyper.items()}
-        return Clusters(chosen, labels, first, counts, size, hyper)
+        return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
 
     def _placed(
         self, clusters: Clusters, states: Array, rule: Rule
@@ -164,10 +231,10 @@ class Predictor:
         for scale in np.unique(scales):
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
-            near = self._finder.find(
-                states, replace(decay, scale=float(scale)), rule.n_neighbors, tolerance
-            )
-            yield group, near, self._weights(group, rule)
+            found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
+            if self._found[0] is not states or self._found[1] != found:
+                self._found = (states, found, self._finder.find(states, *found))
+            yield group, self._found[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
         n_used = np.diff(clusters.first) - 1
@@ -182,6 +249,13 @@ class Predictor:
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
         return total / len(self.labels)
 
+    def alpha_at_nodes(self) -> Array:
+        """``(N,)``: the posterior mean of the α of each node's controller."""
+        total = np.zeros((self.problem.n_nodes, 1))
+        for clusters in self.blocks():
+            kernels.add_policies(clusters.labels, clusters.first, clusters.alpha[:, None], total)
+        return total[:, 0] / len(self.labels)
+
     def elsewhere(self, states: Array, rule: Rule) -> Array:
         """``(n, A)``: the same at states that are no nodes."""
         out = np.zeros((len(states), self.problem.n_actions))
@@ -193,6 +267,22 @@ class Predictor:
                 for group, near, weights in self._placed(clusters, states[part], rule):
                     self._add(group, near, weights, rule.strategy, out[part])
         return out / len(self.labels)
+
+    def each(self, states: Array, node: Array, rule: Rule, draws: Array) -> Iterator[Array]:
+        """The policy at `states` by each one of `draws`, ``(n, A)``."""
+        known = node >= 0
+        others = states[~known]
+        rows = self.labels[draws].max(axis=1).astype(np.int64) + 2
+        for draw, n_rows in zip(draws, rows, strict=True):
+            clusters = self._count(np.array([draw]), np.array([n_rows]))
+            policy = np.zeros((len(states), self.problem.n_actions))
+            policy[known] = clusters.policy[clusters.labels[0, node[known]]]
+            if len(others):
+                part = np.zeros((len(others), self.problem.n_actions))
+                for group, near, weights in self._placed(clusters, others, rule):
+                    self._add(group, near, weights, rule.strategy, part)
+                policy[~known] = part
+            yield policy
 
     def _add(
         self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array
@@ -276,6 +366,13 @@ class Predictor:
                 rows = np.searchsorted(clusters.index, group.index)
                 chosen[np.ix_(rows, np.flatnonzero(other))] = picked
         return clusters.first[:-1, None] + chosen
+
+
+def _second_moment(counts: Array, alpha: Array) -> Array:
+    """``E[θ_j²]`` for ``θ ~ Dir(ξ + α)``."""
+    total = counts.sum(axis=1) + counts.shape[1] * alpha
+    mean = (counts + alpha[:, None]) / total[:, None]
+    return np.asarray(mean**2 + mean * (1 - mean) / (total + 1)[:, None])
 
 
 def _parts(n: int, cost: int) -> Iterator[slice]:

@@ -59,7 +59,8 @@ def score(
         that helped to define what is nominal looks more so than it is, and its p-values are too
         large.
     dynamics
-        The model of the world; by default the posterior's.
+        The model of the world; by default the posterior's, where unknown parameters of it take
+        their posterior means.
     n_replicates, max_replicates
         Replicates of each trajectory, and of those with a small p-value.
     parameter_uncertainty
@@ -93,7 +94,7 @@ def score(
     if drawn:
         if extrapolate is None and is_spatial(posterior.prior):
             extrapolate = "local"
-        dynamics = dynamics if dynamics is not None else posterior.problem.dynamics
+        dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         policy = posterior.policy(distinct, extrapolate=extrapolate)
     elif hasattr(posterior, "predict_proba"):
         dynamics = dynamics if dynamics is not None else getattr(posterior, "dynamics", None)

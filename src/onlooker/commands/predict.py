@@ -95,7 +95,7 @@ def predict(
 def _points(at: tuple[str, ...]) -> Any:
     import numpy as np
 
-    found = []
+    found: list[Any] = []
     for text in at:
         try:
             state = [float(part) for part in re.split(r"[,\s]+", text.strip().strip("()[]"))]

@@ -234,8 +234,11 @@ class Geometry:
             )
         return distances
 
-    def warn_if_doubtful(self, decay: Decay, stacklevel: int = 3) -> None:
-        """Warn of distances that are likely not meant: state numbers, or another unit."""
+    def warn_if_doubtful(self, decay: Decay | None = None, stacklevel: int = 3) -> None:
+        """Warn of distances that are likely not meant: state numbers, or another unit.
+
+        Without a decay, there is none to compare the unit with: it is inferred.
+        """
         n = len(self.states)
         if self.matrix is None and self.states.ndim == 1 and self._table is None:
             warnings.warn(
@@ -244,15 +247,15 @@ class Geometry:
                 GeometryWarning,
                 stacklevel=stacklevel,
             )
-        if n == 1 or (self.norm is None and n > _SMALL):
+        if decay is None or n == 1 or (self.norm is None and n > _SMALL):
             return
         typical = float(np.median(self.nearest(1)[1]))
         if decay.g(np.array(typical)) < _FADED:
             warnings.warn(
                 f"the nearest other state is typically {typical:.3g} away, where a decay of scale "
-                f"{decay.scale:g} has faded: hardly any two states are neighbours; give a decay in "
-                f"the units of your states, such as decay=GaussianDecay({2 * typical:.2g}, "
-                f"{decay.offset:g})",
+                f"{decay.known_scale:g} has faded: hardly any two states are neighbours; give a "
+                "decay in the units of your states, such as "
+                f"decay=GaussianDecay({2 * typical:.2g}, {decay.known_offset:g})",
                 GeometryWarning,
                 stacklevel=stacklevel,
             )
@@ -272,7 +275,7 @@ class Geometry:
     def row_sums(self, decay: Decay) -> Array:
         """``Σ_{j ≠ i} f(d_ij)`` of every node, without keeping the similarities."""
         n = len(self.states)
-        sums = np.full(n, decay.offset * (n - 1))
+        sums = np.full(n, decay.known_offset * (n - 1))
         for row, _, distance in self._near(decay.radius(TOLERANCE)):
             sums += np.bincount(row, weights=decay.local(distance), minlength=n)
         return sums
@@ -331,6 +334,21 @@ class Geometry:
             distances.append(np.take_along_axis(rows, chosen, axis=1))
         return np.concatenate(indices), np.concatenate(distances)
 
+    def near_distances(self, radius: float, n_neighbors: int | None = None) -> Similarity:
+        """A graph whose weights are distances: all pairs within `radius`, or the nearest nodes."""
+        if n_neighbors is not None:
+            return self._to_nearest(n_neighbors, lambda distance: distance)
+        return _assemble(len(self.states), self._near(radius), 0.0)
+
+    def _to_nearest(self, n_neighbors: int, weight: Callable[[Array], Array]) -> Similarity:
+        index, distance = self.nearest(n_neighbors)
+        order = np.argsort(index, axis=1)
+        index = np.take_along_axis(index, order, axis=1)
+        distance = np.take_along_axis(distance, order, axis=1)
+        n = len(self.states)
+        rows = np.repeat(np.arange(n), index.shape[1])
+        return _assemble(n, iter([(rows, index.ravel(), weight(distance).ravel())]), 0.0)
+
     def similarity(
         self, decay: Decay, n_neighbors: int | None = None, *, tolerance: float = TOLERANCE
     ) -> Similarity:
@@ -339,19 +357,13 @@ class Geometry:
         Over all pairs, the decaying part is stored only where ``g`` exceeds `tolerance`; the
         constant offset needs no storage. With `n_neighbors`, other nodes have similarity 0.
         """
-        n = len(self.states)
         if n_neighbors is not None:
-            index, distance = self.nearest(n_neighbors)
-            order = np.argsort(index, axis=1)
-            index = np.take_along_axis(index, order, axis=1)
-            distance = np.take_along_axis(distance, order, axis=1)
-            rows = np.repeat(np.arange(n), index.shape[1])
-            return _assemble(n, iter([(rows, index.ravel(), decay(distance).ravel())]), 0.0)
+            return self._to_nearest(n_neighbors, decay)
         parts = (
             (row, column, decay.local(distance))
             for row, column, distance in self._near(decay.radius(tolerance))
         )
-        return _assemble(n, parts, decay.offset)
+        return _assemble(len(self.states), parts, decay.known_offset)
 
 
 def symmetrised(graph: Similarity) -> Similarity:
