@@ -15,7 +15,7 @@ from onlooker.features import FeatureDynamics, Heading, with_features
 from onlooker.fitting.building import make_prior, with_flags
 from onlooker.fitting.defaults import default_prior, hops, typical_step
 from onlooker.fitting.stored import kept_if_of_use
-from onlooker.hyper import Exponential, LogUniform
+from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.model_file import Model
 from onlooker.partitions import (
     ChineseRestaurant,
@@ -289,10 +289,10 @@ def test_steps_between_states_are_counted_either_way_and_islands_are_far():
 @pytest.mark.parametrize(
     ("prior", "made"),
     [
-        ({"kind": "crp"}, ChineseRestaurant(LogUniform(0.1, 10.0))),
+        ({"kind": "crp"}, ChineseRestaurant(CONCENTRATION)),
         ({"kind": "crp", "concentration": 2.0}, ChineseRestaurant(2.0)),
-        ({"kind": "mixing", "clusters": 4}, Mixing(4, LogUniform(0.1, 10.0))),
-        ({"kind": "mixing", "collapsed": False}, Mixing(10, LogUniform(0.1, 10.0), False)),
+        ({"kind": "mixing", "clusters": 4}, Mixing(4, CONCENTRATION)),
+        ({"kind": "mixing", "collapsed": False}, Mixing(10, CONCENTRATION, False)),
     ],
 )
 def test_priors_without_space(prior, made):

@@ -16,10 +16,10 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import ConvergenceWarning
 from onlooker.features import with_features
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
-from onlooker.fitting.defaults import CONCENTRATION
 from onlooker.fitting.reading import Reading, Say, in_options, require_file
 from onlooker.fitting.stored import Record, kept_if_of_use
 from onlooker.fitting.words import action_names
+from onlooker.hyper import CONCENTRATION
 from onlooker.inference.problem import Problem
 from onlooker.inference.run import sample
 from onlooker.inference.store import read_header
