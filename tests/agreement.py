@@ -55,7 +55,7 @@ def compare(posterior: Any, exact: "Exact", *, alpha: Any = None, level: float =
     ----------
     posterior : has `labels` (chain, draw, N), `actions` (chain, draw, M), and, where `exact`
         infers hyper-parameters, `hyper[name]` (chain, draw).
-    alpha : number or (chain, draw); by default `posterior.hyper["alpha"]`.
+    alpha : number, (chain, draw) or `exact.Mixture`; by default `posterior.hyper["alpha"]`.
     level : probability that a right sampler is reported (Bonferroni over all numbers).
     """
     labels, actions = np.asarray(posterior.labels), np.asarray(posterior.actions)
@@ -134,18 +134,27 @@ def _policy_numbers(
     """Policies of the draws, (xi_z + alpha) / (xi_z. + A alpha), at every node."""
     group = _Group()
     n_nodes, n_actions = exact.policy.shape
-    alpha = np.broadcast_to(np.asarray(alpha, dtype=float), labels.shape[:-1])
+    if not hasattr(alpha, "policy"):
+        alpha = np.broadcast_to(np.asarray(alpha, dtype=float), labels.shape[:-1])
     for i in range(n_nodes):
         xi = np.zeros((*labels.shape[:-1], n_actions))
         for t, node in enumerate(exact.node_of):
             together = labels[..., i] == labels[..., node]
             for j in range(n_actions):
                 xi[..., j] += together & (actions[..., t] == j)
-        total = xi.sum(axis=-1) + n_actions * alpha
+        policy = _policy_of(xi, alpha)
         for j in range(n_actions):
-            policy = (xi[..., j] + alpha) / total
-            group.add(f"policy({j} | node {i})", policy, exact.policy[i, j], exact.policy_sd[i, j])
+            mean, sd = exact.policy[i, j], exact.policy_sd[i, j]
+            group.add(f"policy({j} | node {i})", policy[..., j], mean, sd)
     return group
+
+
+def _policy_of(xi: Floats, alpha: Any) -> Floats:
+    if hasattr(alpha, "policy"):
+        mixed: Floats = alpha.policy(xi)
+        return mixed
+    more: Floats = xi + alpha[..., None]
+    return more / more.sum(axis=-1, keepdims=True)
 
 
 def _discrepancies(group: _Group, level: float) -> list[str]:

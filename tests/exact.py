@@ -79,6 +79,33 @@ def log_dm(xi: ArrayLike, alpha: ArrayLike) -> Floats:
     return log_p
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """A prior of each controller on its own: Σ_g w_g Dir(α_g)."""
+
+    alphas: tuple[float, ...]
+    weights: tuple[float, ...]  # sum to 1
+
+    def _log_terms(self, xi: ArrayLike) -> Floats:
+        """ln w_g DM_g(xi), (..., G)."""
+        xi = np.asarray(xi, dtype=float)[..., None, :]
+        return log_dm(xi, np.asarray(self.alphas)) + np.log(self.weights)
+
+    def log_dm(self, xi: ArrayLike) -> Floats:
+        """ln Σ_g w_g DM_g(xi)."""
+        return np.asarray(logsumexp(self._log_terms(xi), axis=-1))
+
+    def shares(self, xi: ArrayLike) -> Floats:
+        """p(g | xi), (..., G)."""
+        return np.exp(self._log_terms(xi) - self.log_dm(xi)[..., None])
+
+    def policy(self, xi: ArrayLike) -> Floats:
+        """Σ_g p(g | xi) (xi + α_g) / (xi. + A α_g)."""
+        more = np.asarray(xi, dtype=float)[..., None, :] + np.asarray(self.alphas)[:, None]
+        given: Floats = more / more.sum(axis=-1, keepdims=True)
+        return np.asarray((self.shares(xi)[..., None] * given).sum(axis=-2))
+
+
 def is_distribution(parameter: Any) -> bool:
     return hasattr(parameter, "ppf")
 
@@ -116,7 +143,7 @@ def _posterior(
     n_transitions, n_actions = loglik.shape
     if node_of.shape != (n_transitions,):
         raise ValueError(f"node_of has {node_of.size} entries, loglik {n_transitions} rows")
-    alphas, alpha_weights = grid(alpha)
+    alphas, alpha_weights = grid(np.nan if isinstance(alpha, Mixture) else alpha)
     values, value_weights = grid(hyper)
 
     partitions = sorted(log_prior)
@@ -138,7 +165,8 @@ def _posterior(
         log_joint[:, p] = np.log(alpha_weights)[:, None] + log_p[p] + log_l
         for members in _blocks(partition):
             xi = phi[:, members].sum(axis=1)
-            log_joint[:, p] += log_dm(xi, alphas[:, None])
+            mixed = isinstance(alpha, Mixture)
+            log_joint[:, p] += alpha.log_dm(xi) if mixed else log_dm(xi, alphas[:, None])
     log_evidence = float(logsumexp(log_joint))
     joint = np.exp(log_joint - log_evidence)
 
@@ -150,7 +178,7 @@ def _posterior(
         values,
         np.exp(log_p_hyper - log_p[:, None]),
     )
-    policy, policy_sd = _policy(table, phi)
+    policy, policy_sd = _policy(table, phi, alpha)
     p_partition = joint.sum(axis=(0, 2))
     p_sequence = joint.sum(axis=(0, 1))
     same = np.array([np.equal.outer(p, p) for p in map(np.array, partitions)])
@@ -179,7 +207,7 @@ def _blocks(partition: Partition) -> list[list[int]]:
     return [[i for i, label in enumerate(partition) if label == k] for k in sorted(set(partition))]
 
 
-def _policy(table: Table, phi: Floats) -> tuple[Floats, Floats]:
+def _policy(table: Table, phi: Floats, alpha: Any) -> tuple[Floats, Floats]:
     """Posterior mean and sd of (xi_z + alpha) / (xi_z. + A alpha) at every node."""
     _, n_nodes, n_actions = phi.shape
     mean, square = np.zeros((2, n_nodes, n_actions))
@@ -187,7 +215,10 @@ def _policy(table: Table, phi: Floats) -> tuple[Floats, Floats]:
     for p, partition in enumerate(table.partitions):
         for members in _blocks(partition):
             xi = phi[:, members].sum(axis=1)
-            policy = (xi + alphas) / (xi.sum(-1, keepdims=True) + n_actions * alphas)
+            if isinstance(alpha, Mixture):
+                policy = alpha.policy(xi)[None]
+            else:
+                policy = (xi + alphas) / (xi.sum(-1, keepdims=True) + n_actions * alphas)
             mean[members] += np.einsum("gs,gsj->j", table.joint[:, p], policy)
             square[members] += np.einsum("gs,gsj->j", table.joint[:, p], policy**2)
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))

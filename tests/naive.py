@@ -99,9 +99,9 @@ class Naive:
 
     def action_weights(self, i, t):
         """p(a_t = j) ∝ ℓ[t, j] (ξ_kj - 1[a_t = j] + α)."""
-        xi = self.xi[self.labels[i]]
+        xi, alpha = self.xi[self.labels[i]], self.alpha_of(self.labels[i])
         return [
-            self.likelihood[t][j] * (xi[j] - (self.actions[t] == j) + self.alpha)
+            self.likelihood[t][j] * (xi[j] - (self.actions[t] == j) + alpha)
             for j in range(self.n_actions)
         ]
 
@@ -123,9 +123,24 @@ class Naive:
 
     # -- controllers ----------------------------------------------------------------------------
 
+    def alpha_of(self, k):
+        """The concentration of cluster k's controller; the same for all, but for a subclass."""
+        return self.alpha
+
+    def log_dm(self, counts):
+        """ln DM of a controller of which nothing else is known."""
+        return log_dm(counts, self.alpha)
+
+    def draw_component(self, k, counts):
+        """Draw which concentration cluster k's controller has, if they differ."""
+
+    def draw_controller(self, k, counts):
+        shapes = [x + self.alpha_of(k) for x in counts]
+        self.controllers[k] = dirichlet(shapes, self.rng)
+
     def draw_controllers(self):
         for k in sorted(self.clusters):
-            self.controllers[k] = dirichlet([x + self.alpha for x in self.xi[k]], self.rng)
+            self.draw_controller(k, self.xi[k])
 
     # -- indicators -----------------------------------------------------------------------------
 
@@ -141,8 +156,8 @@ class Naive:
 
     def fit(self, i, k):
         """ln DM(ψ_k + φ_i) - ln DM(ψ_k)."""
-        psi = self.xi[k]
-        return log_dm(plus(psi, self.phi[i]), self.alpha) - log_dm(psi, self.alpha)
+        psi, alpha = self.xi[k], self.alpha_of(k)
+        return log_dm(plus(psi, self.phi[i]), alpha) - log_dm(psi, alpha)
 
     def ordinary_fit(self, i, k):
         theta = self.controllers[k]
@@ -152,8 +167,9 @@ class Naive:
         """p(a = j) in cluster k, for the blocked step."""
         if ordinary:
             return self.controllers[k]
-        total = sum(self.xi[k]) + self.n_actions * self.alpha
-        return [(x + self.alpha) / total for x in self.xi[k]]
+        alpha = self.alpha_of(k)
+        total = sum(self.xi[k]) + self.n_actions * alpha
+        return [(x + alpha) / total for x in self.xi[k]]
 
     def update_indicators(self, log_prior, ordinary=False, blocked=False, gamma=0.0):
         """Draw every z_i; ``log_prior(self, i, k)`` is ln p(z_i = k | z_-i).
@@ -183,7 +199,7 @@ class Naive:
                 row = self.likelihood[self.owned[i][0]]
                 logs.append(math.log(gamma) + math.log(sum(row) / self.n_actions))
             elif gamma:
-                logs.append(math.log(gamma) + log_dm(self.phi[i], self.alpha))
+                logs.append(math.log(gamma) + self.log_dm(self.phi[i]))
             drawn = draw(softmax(logs), self.rng.random())
             fresh = drawn == len(self.clusters)
             if fresh:
@@ -193,8 +209,10 @@ class Naive:
             k = self.clusters[drawn]
             if single:
                 self.blocked_action(i, k, fresh, ordinary)
+            if fresh:
+                self.draw_component(k, self.phi[i])
             if fresh and ordinary:
-                self.controllers[k] = dirichlet([x + self.alpha for x in self.phi[i]], self.rng)
+                self.draw_controller(k, self.phi[i])
             self.put_in(i, k)
 
     def blocked_action(self, i, k, fresh, ordinary):

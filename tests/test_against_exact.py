@@ -31,9 +31,19 @@ NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem(seed=3, n_nodes=5)
 DISTANCES = exact.pairwise_distances(COORDINATES)
 
 
-def run(prior, *, collapsed, blocked, alpha=ALPHA, sweeps=SWEEPS, seed=0, economy=None):
+def run(
+    prior,
+    *,
+    collapsed,
+    blocked,
+    alpha=ALPHA,
+    sweeps=SWEEPS,
+    seed=0,
+    economy=None,
+    problem=None,
+):
     """Draws of a few chains, in the shape of a posterior."""
-    problem = Problem(NODE_OF, LOGLIK, COORDINATES)
+    problem = Problem(NODE_OF, LOGLIK, COORDINATES) if problem is None else problem
     sampler = prior.sampler(problem)
     if economy is not None:
         sampler.options = replace(sampler.options, economy=economy)

@@ -346,23 +346,27 @@ def test_a_trajectory_that_never_exceeds_its_expectation_has_no_onset():
 # -- who acts in the replicates -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["map", "local", "average"])
-def test_replicates_act_by_the_posterior_policy_on_average(strategy):
-    posterior = made_up(plane_problem(), PRIORS["ddcrp"], hyper={"nu": 0.5})
+HYPER = {"nu": 0.5, "gamma": 1.0, "beta": 0.7}
+CASES = [(name, None) for name in PRIORS] + [("ddcrp", how) for how in ("map", "local", "average")]
+
+
+@pytest.mark.parametrize(("prior", "strategy"), CASES)
+def test_replicates_act_by_the_posterior_policy_on_average(prior, strategy):
+    posterior = made_up(plane_problem(), PRIORS[prior], hyper=HYPER, n_draws=300)
     nodes = posterior.problem.states[:2]
     states = np.vstack([nodes, nodes + 0.3, [[9.0, 9.0]]])
-    actor = DrawnPolicies(posterior, states, strategy, most=10)
+    actor = DrawnPolicies(posterior, states, strategy, most=600)
     rng = np.random.default_rng(0)
-    actions = np.concatenate(list(actor.act(np.arange(5), 6000, rng)))
-    assert actions.shape == (6000, 5)
+    actions = np.concatenate(list(actor.act(np.arange(5), 6100, rng)))
+    assert actions.shape == (6100, 5)
     shares = (actions[..., None] == np.arange(4)).mean(axis=0)
     wanted = posterior.policy(states, extrapolate=strategy)
     np.testing.assert_allclose(shares, wanted, atol=0.03)
 
 
 def test_steps_of_one_replicate_share_their_controller():
-    posterior = made_up(plane_problem(), Uniform(1), n_clusters=1)
-    actor = DrawnPolicies(posterior, posterior.problem.states[[0, 1]], None, most=10)
+    posterior = made_up(plane_problem(), Uniform(1), n_clusters=1, n_draws=300)
+    actor = DrawnPolicies(posterior, posterior.problem.states[[0, 1]], None, most=600)
     actions = np.concatenate(list(actor.act(np.arange(2), 20_000, np.random.default_rng(0))))
     alike = (actions[:, 0] == actions[:, 1]).mean()
     policy = posterior.policy(posterior.problem.states[:2])
@@ -426,13 +430,17 @@ def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
         wanted = [(1 + sum(usual >= one)) / 10 for one in odd]
         np.testing.assert_allclose(found.against(nominal, by), wanted)
     assert found.against(nominal)[0] == 0.1
-    with pytest.raises(ValueError, match="by must be 'score' or a p-value"):
+    assert found.against(nominal, "any")[0] == 0.1
+    with pytest.raises(ValueError, match="by must be 'score', 'any' or a p-value"):
         found.against(nominal, "n_steps")
 
 
 def test_a_bar_is_drawn_when_asked_for(capsys):
     score_east(eastward(5, 2), progress=True)
-    assert capsys.readouterr().out == ""
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "simulating the nominal behaviour" in told.err
+    assert "100%" in told.err
     score_east(eastward(5, 2))
     assert capsys.readouterr().err == ""
 

@@ -1,11 +1,13 @@
 """P-values mean what they say: nominal trajectories are flagged as often as was agreed."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
 from onlooker import Demonstrations, Problem
-from onlooker.anomaly import score, score_policy
+from onlooker.anomaly import TrajectoryScores, score, score_policy
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.partitions import Uniform
 from onlooker.worlds import GridWorld
@@ -117,6 +119,28 @@ def test_surprise_without_its_expectation_flags_erratic_nominal_tracks(nominal):
     p_value = (1 + np.array([np.sum(raw >= one) for one in raw])) / (1 + len(raw))
     assert too_often(p_value[erratic] <= 0.05)
     assert uniform(p_value[erratic]) < 1e-6
+
+
+@pytest.mark.parametrize("by", ["score", "any", "p_change"])
+def test_conformal_p_values_hold_even_where_the_model_is_wrong(nominal, by):
+    demos, _ = nominal
+    wrong = by_half(-demos.transitions()[0])
+    found = score_policy(
+        wrong, COMPASS, demos, n_replicates=100, max_replicates=100, random_state=0
+    )
+    known, new = some_of(found, 0), some_of(found, 1)
+    assert uniform(new.against(known, by)) > ACCEPTED
+
+
+def some_of(scores, start):
+    """Every other trajectory."""
+    table = {
+        field.name: getattr(scores.trajectories, field.name)[start::2]
+        for field in dataclasses.fields(scores.trajectories)
+    }
+    return dataclasses.replace(
+        scores, names=scores.names[start::2], trajectories=TrajectoryScores(**table)
+    )
 
 
 def test_a_wrong_expectation_fails_the_test_of_uniformity(nominal):

@@ -302,20 +302,26 @@ def test_a_wrong_link_step_is_caught(broken):
 
 
 class PowerOfNuByClusters(LinkSampler):
-    def _draw_nu(self, value, links, prior, rng):
+    def _draw_nu(self, state, prior):
+        links = state.arrays["forest.link"]
         n_clusters = len(set(exact.components(links.tolist())))
 
         def log_density(nu):
             fit = n_clusters * np.log(nu) - log_link_normaliser(nu, self.similarity.row_sums)
             return fit + prior.logpdf(nu)
 
-        return slice_sample_log(log_density, value, rng)
+        return slice_sample_log(log_density, state.hyper["nu"], state.rng)
 
 
 class NormaliserForgotten(LinkSampler):
-    def _draw_nu(self, value, links, prior, rng):
+    def _draw_nu(self, state, prior):
+        links = state.arrays["forest.link"]
         n_self = int(np.count_nonzero(links == np.arange(len(links))))
-        return slice_sample_log(lambda nu: n_self * np.log(nu) + prior.logpdf(nu), value, rng)
+
+        def log_density(nu):
+            return n_self * np.log(nu) + prior.logpdf(nu)
+
+        return slice_sample_log(log_density, state.hyper["nu"], state.rng)
 
 
 def nu_draws(sampler_type, sweeps=10_000, seed=0):

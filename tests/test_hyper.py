@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, check_hyper, require_fixed
+from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, check_hyper
 from onlooker.inference.hyperparameters import metropolis_from_prior, slice_sample_log
 
 PAIRS = [
@@ -69,11 +69,6 @@ def test_bounds_as_wide_as_floats_have_a_mean():
         ),
         (lambda: check_hyper("nu", True), TypeError, "nu must be a number"),
         (lambda: check_hyper("nu", 0.0), ValueError, "nu must be finite and above 0"),
-        (
-            lambda: require_fixed("nu", Gamma(1.0, 1.0)),
-            NotImplementedError,
-            "nu cannot be inferred",
-        ),
     ],
 )
 def test_bad_priors_are_refused_by_name(make, error, message):

@@ -34,14 +34,14 @@ def make_problem(seed, n_nodes=30, n_transitions=70, n_actions=5):
     return Problem(node_of, loglik, rng.uniform(0, 4, size=(n_nodes, 2)))
 
 
-def twin_of(chain):
+def twin_of(chain, kind=naive.Naive):
     """The twin at the chain's state, with the same generator state."""
     state = chain.state.copy()
     first = chain.data.first
     used = None
     if "slots" in state.arrays:
         used = state.arrays["slots"][: state.arrays["n_slots"][0]]
-    twin = naive.Naive(
+    twin = kind(
         chain.data.likelihood,
         [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
         state.actions,
@@ -93,6 +93,29 @@ def make_chain(prior, collapsed, blocked, seed):
     return chain
 
 
+def sweep_twin(twin, chain, collapsed, blocked):
+    """Draw actions, controllers and indicators of the twin, as the chain is going to."""
+    if collapsed:
+        twin.collapsed_actions(blocked)
+    else:
+        twin.ordinary_actions(blocked)
+        slots = len(chain.state.counts.size)
+        twin.clusters, used = list(range(slots)), twin.clusters
+        twin.xi = {k: twin.xi.get(k, [0] * twin.n_actions) for k in range(slots)}
+        twin.draw_controllers()  # the kernel draws one for every slot, used or not
+        twin.clusters = used
+    log_prior, gamma = prior_of(chain, twin)
+    twin.update_indicators(log_prior, not collapsed, blocked, gamma)
+
+
+def assert_same_state(chain, twin):
+    assert chain.state.actions.tolist() == twin.actions
+    assert canonical(chain.state.labels) == canonical(twin.labels)
+    assert chain.state.counts.node.tolist() == twin.phi
+    for i, k in enumerate(chain.state.labels):
+        assert chain.state.counts.cluster[k].tolist() == twin.xi[twin.labels[i]]
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("blocked", [False, True], ids=["plain", "blocked"])
 @pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
@@ -101,23 +124,9 @@ def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
     chain = make_chain(PRIORS[name], collapsed, blocked, seed)
     for _ in range(4):
         twin = twin_of(chain)
-        if collapsed:
-            twin.collapsed_actions(blocked)
-        else:
-            twin.ordinary_actions(blocked)
-            slots = len(chain.state.counts.size)
-            twin.clusters, used = list(range(slots)), twin.clusters
-            twin.xi = {k: twin.xi.get(k, [0] * twin.n_actions) for k in range(slots)}
-            twin.draw_controllers()  # the kernel draws one for every slot, used or not
-            twin.clusters = used
-        log_prior, gamma = prior_of(chain, twin)
-        twin.update_indicators(log_prior, not collapsed, blocked, gamma)
+        sweep_twin(twin, chain, collapsed, blocked)
         chain.sweep()
-        assert chain.state.actions.tolist() == twin.actions
-        assert canonical(chain.state.labels) == canonical(twin.labels)
-        assert chain.state.counts.node.tolist() == twin.phi
-        for i, k in enumerate(chain.state.labels):
-            assert chain.state.counts.cluster[k].tolist() == twin.xi[twin.labels[i]]
+        assert_same_state(chain, twin)
 
 
 def link_chain(seed, start, **parameters):

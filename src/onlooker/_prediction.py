@@ -15,7 +15,10 @@ from onlooker._neighbours import Finder, no_neighbours, smooth, take
 from onlooker._prediction_kernels import Neighbours, Weights
 from onlooker._validation import Array
 from onlooker._weights import Strategy, is_spatial, weights_of
+from onlooker.hyper import DirichletMixture
+from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.problem import Problem
+from onlooker.inference.state import Tables, make_tables
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.geometry import TOLERANCE
 
@@ -49,18 +52,58 @@ class Clusters:
     counts: Array
     size: Array
     hyper: dict[str, Array]
+    tables: Tables | None = None
+    """The controllers' prior, where each has an α of its own."""
 
     @cached_property
     def policy(self) -> Array:
-        """``(ξ + α) / (ξ· + Aα)`` of every cluster."""
+        """``(ξ + α) / (ξ· + Aα)`` of every cluster, an α of its own integrated out."""
+        if self.tables is not None:
+            return mixed_policy(self.counts, self._shares, self.tables.alpha)
         policy = np.empty(self.counts.shape)
         kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
         return policy
 
+    @cached_property
+    def square(self) -> Array:
+        """``E[θ_j²]`` of every cluster, ``θ ~ Dir(ξ + α)``."""
+        if self.tables is None:
+            return _second_moment(self.counts, self._expand(self.hyper["alpha"]))
+        square = np.zeros(self.counts.shape)
+        for share, alpha in zip(self._shares.T, self.tables.alpha, strict=True):
+            square += share[:, None] * _second_moment(self.counts, np.full(len(share), alpha))
+        return square
+
+    @cached_property
+    def _shares(self) -> Array:
+        """``p(g | ξ)`` of every cluster."""
+        assert self.tables is not None
+        return shares_of(self.counts, self.tables)[0]
+
+    def _expand(self, values: Array) -> Array:
+        """What each draw has, for each of its clusters."""
+        return np.repeat(values, np.diff(self.first))
+
+    @cached_property
+    def alpha(self) -> Array:
+        """``E[α]`` of every cluster."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        return np.asarray(self._shares @ self.tables.alpha)
+
+    def draw_alpha(self, rng: np.random.Generator) -> Array:
+        """The α of every cluster; drawn, where each has its own."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        component = np.empty(len(self.counts), dtype=np.int8)
+        tables = self.tables._replace(component=component)
+        draw_components(self.counts, self.counts.sum(axis=1, dtype=np.int64), tables, rng)
+        return np.asarray(tables.alpha[component])
+
     def thetas(self, rng: np.random.Generator) -> Array:
         """``θ ~ Dir(ξ + α)`` of every cluster."""
         theta = np.empty(self.counts.shape)
-        kernels.draw_thetas(self.counts, self.first, self.hyper["alpha"], theta, rng)
+        kernels.draw_thetas(self.counts, self.draw_alpha(rng), theta, rng)
         return theta
 
     def get(self, name: str, fixed: Any) -> Array:
@@ -82,6 +125,7 @@ class Clusters:
             self.counts[rows],
             self.size[rows],
             hyper,
+            self.tables,
         )
 
 
@@ -95,11 +139,13 @@ class Predictor:
     labels, actions
         ``(B, N)`` and ``(B, M)``.
     hyper
-        ``(B,)`` each; ``"alpha"`` at least.
+        ``(B,)`` each; ``"alpha"`` at least, unless there is a `mixture`.
     seed
         Of the controllers that intervals are made of.
     starts
         ``(B, M)``: where transitions start, if that differs between the draws.
+    mixture
+        The controllers' prior, where each has an α of its own.
     """
 
     def __init__(
@@ -111,6 +157,7 @@ class Predictor:
         hyper: Mapping[str, Array],
         seed: int,
         starts: Array | None = None,
+        mixture: DirichletMixture | None = None,
     ) -> None:
         self.problem = problem
         self.prior = prior
@@ -119,6 +166,7 @@ class Predictor:
         self.hyper = hyper
         self.seed = seed
         self.starts = starts
+        self.mixture = mixture
         self._kept: Clusters | None = None
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
@@ -127,6 +175,12 @@ class Predictor:
         geometry = self.prior.geometry(self.problem)
         assert geometry is not None
         return Finder(geometry)
+
+    @cached_property
+    def _tables(self) -> Tables | None:
+        if self.mixture is None:
+            return None
+        return make_tables(self.mixture, self.problem.n_actions, self.problem.n_transitions)
 
     # -- draws, block by block ------------------------------------------------------------------
 
@@ -162,7 +216,7 @@ class Predictor:
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )
         hyper = {name: values[chosen] for name, values in self.hyper.items()}
-        return Clusters(chosen, labels, first, counts, size, hyper)
+        return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
 
     def _placed(
         self, clusters: Clusters, states: Array, rule: Rule
@@ -194,6 +248,13 @@ class Predictor:
         for clusters in self.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
         return total / len(self.labels)
+
+    def alpha_at_nodes(self) -> Array:
+        """``(N,)``: the posterior mean of the α of each node's controller."""
+        total = np.zeros((self.problem.n_nodes, 1))
+        for clusters in self.blocks():
+            kernels.add_policies(clusters.labels, clusters.first, clusters.alpha[:, None], total)
+        return total[:, 0] / len(self.labels)
 
     def elsewhere(self, states: Array, rule: Rule) -> Array:
         """``(n, A)``: the same at states that are no nodes."""
@@ -305,6 +366,13 @@ class Predictor:
                 rows = np.searchsorted(clusters.index, group.index)
                 chosen[np.ix_(rows, np.flatnonzero(other))] = picked
         return clusters.first[:-1, None] + chosen
+
+
+def _second_moment(counts: Array, alpha: Array) -> Array:
+    """``E[θ_j²]`` for ``θ ~ Dir(ξ + α)``."""
+    total = counts.sum(axis=1) + counts.shape[1] * alpha
+    mean = (counts + alpha[:, None]) / total[:, None]
+    return np.asarray(mean**2 + mean * (1 - mean) / (total + 1)[:, None])
 
 
 def _parts(n: int, cost: int) -> Iterator[slice]:

@@ -95,29 +95,26 @@ def normalise(counts: Array, first: Array, alpha: Array, policy: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def draw_thetas(
-    counts: Array, first: Array, alpha: Array, theta: Array, rng: np.random.Generator
-) -> None:
+def draw_thetas(counts: Array, alpha: Array, theta: Array, rng: np.random.Generator) -> None:
     """``θ ~ Dir(ξ + α)`` of every row, in logarithms so that a small α does not underflow."""
     n_actions = counts.shape[1]
     log_theta = np.empty(n_actions)
-    for b in range(len(alpha)):
-        for row in range(first[b], first[b + 1]):
-            largest = -np.inf
-            for j in range(n_actions):
-                shape = counts[row, j] + alpha[b]
-                if shape >= 1.0:
-                    log_theta[j] = np.log(rng.standard_gamma(shape))
-                else:
-                    boost = np.log1p(-rng.random()) / shape
-                    log_theta[j] = np.log(rng.standard_gamma(shape + 1.0)) + boost
-                largest = max(largest, log_theta[j])
-            total = 0.0
-            for j in range(n_actions):
-                log_theta[j] = np.exp(log_theta[j] - largest)
-                total += log_theta[j]
-            for j in range(n_actions):
-                theta[row, j] = log_theta[j] / total
+    for row in range(len(alpha)):
+        largest = -np.inf
+        for j in range(n_actions):
+            shape = counts[row, j] + alpha[row]
+            if shape >= 1.0:
+                log_theta[j] = np.log(rng.standard_gamma(shape))
+            else:
+                boost = np.log1p(-rng.random()) / shape
+                log_theta[j] = np.log(rng.standard_gamma(shape + 1.0)) + boost
+            largest = max(largest, log_theta[j])
+        total = 0.0
+        for j in range(n_actions):
+            log_theta[j] = np.exp(log_theta[j] - largest)
+            total += log_theta[j]
+        for j in range(n_actions):
+            theta[row, j] = log_theta[j] / total
 
 
 @njit(cache=True, nogil=True)

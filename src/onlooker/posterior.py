@@ -16,6 +16,7 @@ from onlooker._validation import Array, positive_integer, read_only
 from onlooker._weights import Strategy, check_strategy, is_spatial
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import unknown_parameters
+from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Posterior:
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
-        Draws of hyper-parameters, constant where fixed.
+        Draws of hyper-parameters, constant where fixed. Where each controller has an α of its
+        own there is no ``"alpha"``; see `concentration`.
     chain_ids : list of int
         Numbers of the chains; one that died is missing.
     """
@@ -122,6 +124,7 @@ class Posterior:
             {name: values.ravel() for name, values in self.hyper.items()},
             self.plan.seed,
             self._starts(),
+            mixture=mixture_of(self.plan.concentration),
         )
 
     def _starts(self) -> Array | None:
@@ -210,6 +213,14 @@ class Posterior:
         tail = (1 - interval) / 2
         low, high = self._predictor.quantiles(queries, node, rule, (tail, 1 - tail))
         return PolicyInterval(mean, low, high)
+
+    def concentration(self) -> Array:
+        """``(N,)``: the posterior mean of the concentration α of each node's controller.
+
+        Where each controller has its own (`onlooker.hyper.PerController`), it tells those that
+        nearly always play the same action (small) from those that play many (large).
+        """
+        return self._predictor.alpha_at_nodes()
 
     def _rule(self, extrapolate: Strategy | None, n_neighbors: int | None) -> Rule:
         strategy = check_strategy(self.prior, extrapolate)
@@ -349,6 +360,7 @@ class Posterior:
                 self.actions.reshape(-1, self.problem.n_transitions)[:1],
                 {name: np.array([values.mean()]) for name, values in self.hyper.items()},
                 self.plan.seed,
+                mixture=mixture_of(self.plan.concentration),
             )
             likely = single.likely(queries[other], self._rule("map", n_neighbors))[0]
             assigned[other] = np.where(likely > labels.max(), -1, likely)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from onlooker._validation import Array
 from onlooker._weights import Strategy
 from onlooker.demonstrations import Demonstrations
-from onlooker.hyper import Prior
+from onlooker.hyper import Concentration, Prior
 from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.inference.problem import Problem
 from onlooker.inference.run import sample
@@ -73,7 +73,7 @@ client, random_state
         *,
         nodes: Literal["visited", "all"] | Any = "visited",
         extrapolate: Strategy | None = None,
-        concentration: float | Prior = 1.0,
+        concentration: Concentration = 1.0,
         collapsed: bool = True,
         blocked: bool = False,
         draws: int = 1000,

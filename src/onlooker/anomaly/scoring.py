@@ -267,6 +267,7 @@ def _bar(wanted: bool | None, work: int, n_actions: int) -> Iterator[Tick]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task("simulating the nominal behaviour", total=work)
         yield lambda steps: bar.advance(task, steps)
+        bar.update(task, completed=work)  # how many are needed is only known in the end

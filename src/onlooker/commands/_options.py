@@ -15,7 +15,8 @@ class Names(click.Option):
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, multiple=True, callback=_split, **options)
+        options |= {"multiple": True, "callback": _split}
+        super().__init__(*args, **options)
 
 
 def _split(ctx: click.Context, param: click.Parameter, given: Any) -> list[str] | None:

@@ -81,6 +81,7 @@ def anomaly(
     """
     require_folder(csv_file)
     from onlooker import anomaly as scoring
+    from onlooker.fitting.reading import in_options
     from onlooker.fitting.run import notes
     from onlooker.fitting.stored import open_run
 
@@ -93,7 +94,7 @@ def anomaly(
     with notes(say):
         demos = reading.read(file)
     if demos.account is not None:
-        say(str(demos.account))
+        say(in_options(str(demos.account)))
     with notes(say):
         scores = scoring.score(
             opened.posterior,

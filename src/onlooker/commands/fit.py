@@ -106,6 +106,8 @@ def _tell(run: Any, say: Any, as_json: bool) -> None:
     from onlooker.fitting import words
 
     found = words.findings(run)
+    for note in run.notes:
+        say(f"Note: {note}")
     say(words.tell_controllers(found["controllers"]))
     for line in words.tell_regions(run, found["regions"]):
         say(line)

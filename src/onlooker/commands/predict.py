@@ -68,13 +68,13 @@ def predict(
 
     opened = open_run(run)
     say = teller(as_json)
-    for note in opened.notes:
-        say(f"Note: {note}")
     if states_file is None:
         points = _points(at)
     else:
         points = opened.record.reading.changed({}, states=states).read_points(states_file)
     rows = _rows(opened, points, interval, extrapolate)
+    for note in opened.notes:
+        say(f"Note: {note}")
     if csv_file is not None:
         _write(csv_file, opened, rows)
         say(f"{csv_file}: {len(rows):,} states.")
@@ -95,7 +95,7 @@ def predict(
 def _points(at: tuple[str, ...]) -> Any:
     import numpy as np
 
-    found = []
+    found: list[Any] = []
     for text in at:
         try:
             state = [float(part) for part in re.split(r"[,\s]+", text.strip().strip("()[]"))]
@@ -115,6 +115,7 @@ def _points(at: tuple[str, ...]) -> Any:
 
 def _rows(run: Run, points: Any, interval: float, extrapolate: Any) -> list[dict[str, Any]]:
     states = run.as_states(points)
+    run.settle()
     posterior = run.posterior
     policy = posterior.policy(states, interval=interval, extrapolate=extrapolate)
     cluster = posterior.assign(states)

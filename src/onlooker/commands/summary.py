@@ -32,10 +32,10 @@ def summary(run: Path, as_json: bool) -> None:
     from onlooker.fitting.stored import open_run
 
     opened = open_run(run)
-    say = teller(as_json)
-    for note in opened.notes:
-        say(f"Note: {note}")
     told = describe(opened)
+    say = teller(as_json)
+    for note in told["notes"]:
+        say(f"Note: {note}")
     if as_json:
         print_json(told)
     else:
@@ -61,6 +61,7 @@ def describe(run: Run) -> dict[str, Any]:
         }
         for name, values in posterior.hyper.items()
     }
+    found = findings(run)
     return {
         "run": str(run.path),
         "notes": run.notes,
@@ -86,7 +87,7 @@ def describe(run: Run) -> dict[str, Any]:
         },
         "hyper": hyper,
         "diagnostics": table_rows(run.table),
-        **findings(run),
+        **found,
     }
 
 

@@ -213,12 +213,7 @@ class Study:
         """
         second = np.zeros_like(self.policy)
         for clusters in self.posterior._predictor.blocks():
-            n_actions = clusters.counts.shape[1]
-            alpha = np.repeat(clusters.hyper["alpha"], np.diff(clusters.first))
-            total = clusters.counts.sum(axis=1) + n_actions * alpha
-            mean = clusters.policy
-            square = mean**2 + mean * (1 - mean) / (total + 1)[:, None]
-            kernels.add_policies(clusters.labels, clusters.first, square, second)
+            kernels.add_policies(clusters.labels, clusters.first, clusters.square, second)
         variance = np.maximum(second / len(self.labels) - self.policy**2, 0.0)
         return np.asarray(np.sqrt(variance.sum(axis=1)))
 
@@ -308,5 +303,6 @@ def hold(posterior: Posterior) -> None:
     """Let `posterior` keep its counts."""
     made = posterior._predictor
     posterior._predictor = Held(
-        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed
-    )
+        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.starts,
+        made.mixture,
+    )  # fmt: skip

@@ -11,7 +11,8 @@ import numpy as np
 
 from onlooker import features as kinds
 from onlooker import partitions
-from onlooker.fitting.defaults import CLUSTERS, CONCENTRATION, default_prior, typical_step
+from onlooker.fitting.defaults import CLUSTERS, default_prior, typical_step
+from onlooker.hyper import CONCENTRATION
 from onlooker.model_file import DYNAMICS, PRIORS, Model, suggestion
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._validation import Array
-from onlooker.hyper import Exponential, LogUniform
+from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from onlooker.dynamics import TabularDynamics
     from onlooker.dynamics.base import Dynamics
 
-CONCENTRATION = LogUniform(0.1, 10.0)
-"""Of controllers, and of the priors that have one of their own."""
 CLUSTERS = 10
 """Of the priors that need their number."""
 _OFFSET = 0.01

@@ -17,6 +17,7 @@ from onlooker.demonstrations import Demonstrations
 Say = Callable[[str], Any]
 
 _CHOICE = re.compile(r"\b(missing|duplicates|gaps)='(\w+)'")
+_COLUMN = re.compile(r"\b(states|trajectory|time)=(?=\W|$)")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Reading:
         try:
             demos = read(path, self.states, self.trajectory, self.time, **options)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{_with_file(path, in_options(str(error)))}") from error
+            raise ValueError(_with_file(path, in_options(str(error)))) from error
         return on_a_line(demos) if self.line and demos.is_discrete else demos
 
     def _refuse_columns(self, kind: str) -> None:
@@ -105,8 +106,7 @@ def require_file(path: Path) -> None:
 
 def in_options(text: str) -> str:
     """A message of the library in the words of the command line."""
-    text = _CHOICE.sub(r"--\1 \2", text)
-    return text.replace("(trajectory=)", "(--trajectory)").replace("(time=)", "(--time)")
+    return _COLUMN.sub(r"--\1", _CHOICE.sub(r"--\1 \2", text))
 
 
 def _with_file(path: Path, text: str) -> str:

@@ -16,10 +16,10 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import ConvergenceWarning
 from onlooker.features import with_features
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
-from onlooker.fitting.defaults import CONCENTRATION
-from onlooker.fitting.reading import Reading, Say, in_options
+from onlooker.fitting.reading import Reading, Say, in_options, require_file
 from onlooker.fitting.stored import Record, kept_if_of_use
 from onlooker.fitting.words import action_names
+from onlooker.hyper import CONCENTRATION
 from onlooker.inference.problem import Problem
 from onlooker.inference.run import sample
 from onlooker.inference.store import read_header
@@ -63,6 +63,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Po
         raise ValueError(
             f"{output} holds a run already; give --resume to go on with it, or another --output"
         )
+    require_file(file)
     reading = reading_of(file, model)
     with notes(say):
         demos = reading.read(file)

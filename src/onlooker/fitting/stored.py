@@ -17,6 +17,7 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker.fitting.reading import Reading, on_a_line
+from onlooker.fitting.settled import settle
 from onlooker.inference.files import write_atomically
 from onlooker.inference.lock import Lock
 from onlooker.inference.store import read_header
@@ -130,6 +131,12 @@ class Run:
 
         problem = self.posterior.problem
         return self.record.names or action_names(problem.dynamics, problem.n_actions)
+
+    def settle(self) -> None:
+        """Find the partition that stands for all draws, and note if not all were looked at."""
+        step = settle(self.posterior, self.path)
+        if step > 1:
+            self.notes.append(f"The consensus is sought among one draw in {step}, to save time.")
 
     def as_states(self, points: Array) -> Array:
         """Positions as states: features are those of a trajectory that just begins."""

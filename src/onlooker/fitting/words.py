@@ -149,6 +149,7 @@ def _advice(told: dict[str, Any], run: Run) -> str:
 
 def findings(run: Run) -> dict[str, Any]:
     """Number of controllers, regions and convergence."""
+    run.settle()
     return {
         "controllers": controllers(run),
         "regions": regions(run),

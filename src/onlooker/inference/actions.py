@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
-from onlooker.inference.state import Counts, Data
+from onlooker.inference.state import Counts, Data, Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -46,14 +46,15 @@ def collapsed_actions(
     labels: Array,
     counts: Counts,
     data: Data,
-    alpha: float,
+    tables: Tables,
     skip_single: bool,
     rng: np.random.Generator,
 ) -> None:
     """Draw every action with the controllers integrated out.
 
     ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α)``, ``k`` being the cluster of the
-    transition's node. With `skip_single`, nodes with one transition are left to the blocked step.
+    transition's node and α that of its component. With `skip_single`, nodes with one transition
+    are left to the blocked step.
     """
     n_nodes, n_actions = counts.node.shape
     policy = np.empty(n_actions)
@@ -66,6 +67,7 @@ def collapsed_actions(
         # Counts stay in `policy`, as n + α, until the node is done: every number is written anew
         # from the whole number that it stands for, so that no rounding adds up.
         cluster = counts.cluster[labels[i]]
+        alpha = tables.alpha[tables.component[labels[i]]]
         for j in range(n_actions):
             policy[j] = cluster[j] + alpha
         for t in range(start, stop):

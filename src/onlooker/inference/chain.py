@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker._validation import Array
-from onlooker.hyper import Prior
+from onlooker.hyper import Concentration, Prior, mixture_of
 from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
+from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
 from onlooker.inference.imputation import make_imputer
@@ -30,7 +31,8 @@ class Chain:
     partition
         The sampler of the partition.
     alpha
-        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
+        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it,
+        `PerController` or `DirichletMixture` give each controller one of its own.
     collapsed
         Integrate the controllers out rather than draw them.
     blocked
@@ -50,7 +52,7 @@ class Chain:
         problem: Problem,
         partition: PartitionSampler,
         *,
-        alpha: float | Prior,
+        alpha: Concentration,
         collapsed: bool,
         blocked: bool = False,
         rng: np.random.Generator | None = None,
@@ -60,6 +62,7 @@ class Chain:
         self.problem = problem
         self.partition = partition
         self.concentration = alpha
+        self.mixture = mixture_of(alpha)
         self.collapsed = collapsed
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
@@ -70,17 +73,25 @@ class Chain:
         if problem.parameters or moving:
             self.parameters = ParameterSampler(problem, self.layout)
             self.data = Data(self.layout.first, self.parameters.likelihood)
-        self.state = self._start(rng, point) if state is None else state
-        if state is not None:
+        if state is None:
+            self.state = self._start(rng, point)
+            self.tables = self._make_tables()
+            if not self.collapsed:
+                self.state.arrays["controllers"] = np.empty(self.state.counts.cluster.shape)
+                self.draw_controllers()
+        else:
+            self.state = state
             if self.imputer is not None:
                 self.imputer.restore(self, state)
             if self.parameters is not None:
                 self.parameters.set(state.hyper)
-        self.tables = self._make_tables()
+            self.tables = self._make_tables()
 
     def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
-        hyper = {"alpha": start_of(self.concentration)}
+        hyper: dict[str, float] = {}
+        if self.mixture is None:
+            hyper["alpha"] = start_of(self.concentration)  # type: ignore[arg-type]
         if self.parameters is not None:
             hyper |= self.parameters.start()
         if point is not None:
@@ -100,20 +111,31 @@ class Chain:
             labels, arrays, own = start_at(self.partition, point, rng)
         n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
         counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
-        state = State(rng, actions, labels, counts, hyper | own, arrays | more)
-        if not self.collapsed:
-            controllers = np.empty(counts.cluster.shape)
-            draw_controllers(controllers, counts.cluster, hyper["alpha"], rng)
-            state.arrays["controllers"] = controllers
-        return state
+        return State(rng, actions, labels, counts, hyper | own, arrays | more)
 
     @property
     def alpha(self) -> float:
-        """Concentration of the controllers at this state."""
+        """Concentration that all controllers share at this state."""
         return self.state.hyper["alpha"]
 
     def _make_tables(self) -> Tables:
-        return make_tables(self.alpha, self.problem.n_actions, self.problem.n_transitions)
+        return make_tables(
+            self.alpha if self.mixture is None else self.mixture,
+            self.problem.n_actions,
+            self.problem.n_transitions,
+            len(self.state.counts.size),
+        )
+
+    def _draw_components(self) -> None:
+        """Draw which concentration each controller has, given actions and partition."""
+        counts = self.state.counts
+        if self.mixture is None and self.tables.alpha[0] != self.alpha:
+            self.tables = self._make_tables()  # for a state that was put in from elsewhere
+        if len(self.tables.component) != len(counts.size):  # the partition has more slots now
+            component = np.zeros(len(counts.size), dtype=np.int8)
+            self.tables = self.tables._replace(component=component)
+        if self.mixture is not None:
+            draw_components(counts.cluster, counts.total, self.tables, self.state.rng)
 
     def _draw_alpha(self, prior: Prior) -> None:
         """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``: the controllers, if drawn, are drawn next."""
@@ -132,7 +154,6 @@ class Chain:
             with np.errstate(divide="ignore"):
                 log_controllers = np.log(controllers)
         return Scheme(
-            self.alpha,
             self.tables,
             not self.collapsed,
             controllers,
@@ -146,12 +167,13 @@ class Chain:
         if self.imputer is not None:
             self.imputer.update(self)
         if self.collapsed:
+            self._draw_components()
             collapsed_actions(
                 state.actions,
                 state.labels,
                 state.counts,
                 self.data,
-                self.alpha,
+                self.tables,
                 self.blocked,
                 state.rng,
             )
@@ -169,13 +191,22 @@ class Chain:
             self.parameters.update(state)
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
-        if not self.collapsed:
-            self._draw_controllers()
+        if self.collapsed:
+            self._draw_components()
+        else:
+            self.draw_controllers()
         self.partition.update(state, self.data, self._scheme())
 
-    def _draw_controllers(self) -> None:
-        state = self.state
-        draw_controllers(state.arrays["controllers"], state.counts.cluster, self.alpha, state.rng)
+    def draw_controllers(self) -> None:
+        """Draw the controller of every slot, given actions and partition."""
+        self.state.arrays["controllers"][:] = self.controllers_given_counts()
+
+    def controllers_given_counts(self) -> Array:
+        """``θ_k ~ Dir(ξ_k + α)`` of every slot."""
+        self._draw_components()
+        controllers = np.empty(self.state.counts.cluster.shape)
+        draw_controllers(controllers, self.state.counts.cluster, self.tables, self.state.rng)
+        return controllers
 
     # -- what a state says ----------------------------------------------------------------------
 
@@ -219,11 +250,15 @@ class Chain:
     def policy(self) -> Array:
         """``(N, A)``: the nodes' policies by this one state.
 
-        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``.
+        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``. Where each
+        controller has its own α, it is integrated out as well.
         """
         state = self.state
         if not self.collapsed:
             return np.asarray(state.arrays["controllers"][self.labels])
+        if self.mixture is not None:
+            shares, _ = shares_of(state.counts.cluster, self.tables)
+            return mixed_policy(state.counts.cluster, shares, self.tables.alpha)[self.labels]
         cluster = state.counts.cluster[self.labels] + self.alpha
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
 
@@ -237,8 +272,11 @@ class Chain:
         else:
             loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
-        log_dm = (
-            self.tables.action[state.counts.cluster[used]].sum()
-            - self.tables.total[state.counts.total[used]].sum()
-        )
+        if self.mixture is not None:
+            log_dm = shares_of(state.counts.cluster[used], self.tables)[1].sum()
+        else:
+            log_dm = (
+                self.tables.action[0][state.counts.cluster[used]].sum()
+                - self.tables.total[0][state.counts.total[used]].sum()
+            )
         return float(loglik + log_dm + self.partition.log_prior(state))

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
+from onlooker.inference.state import Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -33,8 +34,9 @@ def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_controllers(
-    controllers: Array, cluster_counts: Array, alpha: float, rng: np.random.Generator
+    controllers: Array, cluster_counts: Array, tables: Tables, rng: np.random.Generator
 ) -> None:
-    """Draw the controller of every slot."""
+    """Draw the controller of every slot, given its component."""
     for k in range(len(controllers)):
+        alpha = tables.alpha[tables.component[k]]
         dirichlet(controllers[k], cluster_counts[k], alpha, rng)

@@ -10,7 +10,6 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker.hyper import Prior
-from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import slice_sample_log, start_of
 from onlooker.inference.paths import (
     Moves,
@@ -139,8 +138,7 @@ class PathImputer:
         """Draw states and actions of all gaps."""
         state = chain.state
         if chain.collapsed:
-            controllers = np.empty(state.counts.cluster.shape)
-            draw_controllers(controllers, state.counts.cluster, chain.alpha, state.rng)
+            controllers = chain.controllers_given_counts()
         else:
             controllers = state.arrays["controllers"]
         actions = chain.actions

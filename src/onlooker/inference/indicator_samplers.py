@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from onlooker._validation import Array
 from onlooker.hyper import Prior
+from onlooker.inference.exchange import Exchange
 from onlooker.inference.hyperparameters import slice_sample_log, start_of
 from onlooker.inference.indicators import (
     COUNTS,
@@ -22,6 +23,7 @@ from onlooker.inference.indicators import (
 )
 from onlooker.inference.partition import Start, slot_arrays, slots_of
 from onlooker.inference.problem import Layout
+from onlooker.inference.split_merge import SCANS, split_merge
 from onlooker.inference.state import Counts, Data, State
 from onlooker.partitions.geometry import Similarity
 
@@ -52,8 +54,11 @@ class FiniteIndicators:
         The mixing prior's concentration; None for the other priors.
     collapse_weights
         Mixing prior: integrate the weights ``q`` out rather than draw them.
-    graph, beta
-        The Potts prior's symmetric similarities and inverse temperature.
+    graph, beta, auxiliary_sweeps
+        The Potts prior's symmetric similarities and inverse temperature, and the length of the
+        auxiliary chains by which the latter is inferred.
+    split_merge
+        Split–merge moves a sweep.
     """
 
     can_block = True
@@ -66,7 +71,9 @@ class FiniteIndicators:
         gamma: float | Prior | None = None,
         collapse_weights: bool = True,
         graph: Similarity | None = None,
-        beta: float = 0.0,
+        beta: float | Prior = 0.0,
+        auxiliary_sweeps: int = 50,
+        split_merge: int = 0,
     ) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
@@ -75,6 +82,10 @@ class FiniteIndicators:
         self.draw_weights = gamma is not None and not collapse_weights
         self.graph = graph
         self.beta = beta
+        self.split_merge = split_merge
+        self.exchange: Exchange | None = None
+        if graph is not None and isinstance(beta, Prior):
+            self.exchange = Exchange(graph, n_clusters, beta, auxiliary_sweeps)
 
     def start(self, rng: np.random.Generator) -> Start:
         """Labels are uniform."""
@@ -82,7 +93,7 @@ class FiniteIndicators:
         every = np.arange(self.n_slots)
         arrays = slot_arrays(Slots(every, every.copy(), np.array([self.n_slots], dtype=np.int64)))
         if self.gamma is None:
-            return labels, arrays, {}
+            return labels, arrays, {} if self.graph is None else {"beta": start_of(self.beta)}
         gamma = start_of(self.gamma)
         if self.draw_weights:
             sizes = np.bincount(labels, minlength=self.n_slots)
@@ -100,7 +111,7 @@ class FiniteIndicators:
             graph = self.graph
             return NO_PRIOR._replace(
                 kind=POTTS,
-                beta=self.beta,
+                beta=start_of(self.beta),
                 indptr=graph.indptr,
                 indices=graph.indices,
                 weights=graph.weights,
@@ -115,6 +126,8 @@ class FiniteIndicators:
         return NO_PRIOR._replace(kind=COUNTS, log_count=np.log(np.arange(self.n_nodes + 1) + share))
 
     def _prior(self, state: State) -> IndicatorPrior:
+        if self.exchange is not None:
+            return self._fixed_prior._replace(beta=state.hyper["beta"])
         if self.draw_weights:
             with np.errstate(divide="ignore"):
                 return self._fixed_prior._replace(log_weight=np.log(state.arrays["weights"]))
@@ -123,7 +136,8 @@ class FiniteIndicators:
         return self._fixed_prior
 
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
-        """Draw every indicator, then γ, then the mixing weights."""
+        """Draw every indicator, then β or γ, then the mixing weights."""
+        prior = self._prior(state)
         update_indicators(
             0,
             state.labels,
@@ -131,10 +145,17 @@ class FiniteIndicators:
             state.counts,
             slots_of(state),
             data,
-            self._prior(state),
+            prior,
             scheme,
             state.rng,
         )
+        if self.split_merge:
+            if self.draw_weights:  # they are drawn again below: until then they are integrated out
+                prior = self._counting(state.hyper["gamma"])
+            move_clusters(state, prior, scheme, 0, self.split_merge)
+        if self.exchange is not None:
+            beta = state.hyper["beta"]
+            state.hyper["beta"] = self.exchange.draw(beta, state.labels, state.rng)
         if isinstance(self.gamma, Prior):
             draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
         if self.draw_weights:
@@ -152,12 +173,33 @@ class FiniteIndicators:
         )
 
     def log_prior(self, state: State) -> float:
-        """``ln p(z)``: of labels, with mixing weights integrated out."""
+        """``ln p(z)``: of labels, with mixing weights integrated out.
+
+        Potts: without the normaliser, hence not to be compared between different β.
+        """
         if self.graph is not None:
-            return self.beta * potts_energy(state.labels, self.graph)
+            return state.hyper["beta"] * potts_energy(state.labels, self.graph)
         if self.gamma is None:
             return -self.n_nodes * float(np.log(self.n_slots))
         return self._log_labels(state.hyper["gamma"], state)
+
+
+def move_clusters(
+    state: State, prior: IndicatorPrior, scheme: Scheme, start: int, moves: int
+) -> int:
+    """Propose splits and merges; returns where to go on if slots run out before `moves`."""
+    return split_merge(
+        start,
+        moves,
+        SCANS,
+        state.labels,
+        len(state.actions),
+        state.counts,
+        slots_of(state),
+        prior,
+        scheme,
+        state.rng,
+    )
 
 
 def draw_gamma(state: State, prior: Prior, log_labels: Callable[[float], float]) -> None:
@@ -180,10 +222,13 @@ class RestaurantIndicators:
 
     can_block = True
 
-    def __init__(self, layout: Layout, gamma: float | Prior, n_start: int = 8) -> None:
+    def __init__(
+        self, layout: Layout, gamma: float | Prior, n_start: int = 8, split_merge: int = 0
+    ) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
         self.gamma = gamma
+        self.split_merge = split_merge
         self.n_start = min(n_start, layout.n_nodes)
         self.n_slots = self.n_start + 1
         with np.errstate(divide="ignore"):
@@ -218,6 +263,10 @@ class RestaurantIndicators:
             if node == self.n_nodes:
                 break
             scheme = _more_slots(state, scheme)
+        done = move_clusters(state, prior, scheme, 0, self.split_merge)
+        while done < self.split_merge:
+            scheme = _more_slots(state, scheme)
+            done = move_clusters(state, prior, scheme, done, self.split_merge)
         if isinstance(self.gamma, Prior):
             draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
 
@@ -251,6 +300,8 @@ def _more_slots(state: State, scheme: Scheme) -> Scheme:
     )
     for name in ("slots", "slot_at"):
         state.arrays[name] = np.concatenate([state.arrays[name], np.arange(n, 2 * n)])
+    tables = scheme.tables._replace(component=grown(scheme.tables.component))
+    scheme = scheme._replace(tables=tables)
     if not scheme.ordinary:
         return scheme
     state.arrays["controllers"] = grown(scheme.controllers)

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
+from onlooker.inference.categorical import draw_log, invert
+from onlooker.inference.components import draw_component, log_dm_by_component
 from onlooker.inference.controllers import dirichlet
 from onlooker.inference.state import Counts, Data, Tables
 
@@ -48,7 +50,6 @@ class IndicatorPrior(NamedTuple):
 class Scheme(NamedTuple):
     """How controllers enter: integrated out by `tables`, or as they are drawn."""
 
-    alpha: float
     tables: Tables
     ordinary: bool
     controllers: Array
@@ -72,32 +73,6 @@ def close_slot(slots: Slots, k: int) -> None:
     slots.order[position], slots.order[last] = moved, k
     slots.where[moved], slots.where[k] = position, last
     slots.n[0] = last
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def invert(running: Array, n: int, uniform: float) -> int:
-    """The first of `n` running sums beyond ``uniform · total``, never one of weight zero."""
-    total = running[n - 1]
-    target = uniform * total
-    if target >= total:
-        target = np.nextafter(total, 0.0)
-    k = 0
-    while k < n - 1 and running[k] <= target:
-        k += 1
-    return k
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def draw_log(log_weights: Array, n: int, uniform: float) -> int:
-    """Draw an index below `n` with log-weights (overwritten), never one of weight zero."""
-    largest = -np.inf
-    for k in range(n):
-        largest = max(largest, log_weights[k])
-    total = 0.0
-    for k in range(n):
-        total += np.exp(log_weights[k] - largest)
-        log_weights[k] = total
-    return invert(log_weights, n, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -142,6 +117,8 @@ def _add_log_fit(
     n_own = 0
     for q in range(n_played):
         n_own += phi[played[q]]
+    action, total = scheme.tables.action, scheme.tables.total
+    component = scheme.tables.component
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -149,24 +126,13 @@ def _add_log_fit(
             for q in range(n_played):
                 fit += phi[played[q]] * scheme.log_controllers[k, played[q]]
         else:
-            action, total = scheme.tables.action, scheme.tables.total
+            g = component[k]
             psi = counts.cluster[k]
             for q in range(n_played):
                 j = played[q]
-                fit += action[psi[j] + phi[j]] - action[psi[j]]
-            fit -= total[counts.total[k] + n_own] - total[counts.total[k]]
+                fit += action[g, psi[j] + phi[j]] - action[g, psi[j]]
+            fit -= total[g, counts.total[k] + n_own] - total[g, counts.total[k]]
         out[p] += fit
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _log_new_fit(played: Array, n_played: int, phi: Array, tables: Tables) -> float:
-    """``ln DM(φ_i)``: how well a fresh controller fits node i's actions."""
-    fit = 0.0
-    n_own = 0
-    for q in range(n_played):
-        fit += tables.action[phi[played[q]]]
-        n_own += phi[played[q]]
-    return fit - tables.total[n_own]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -175,6 +141,7 @@ def _add_log_blocked_fit(
 ) -> None:
     """Add ``ln Σ_j ℓ_j · policy_kj``: the fit of one transition, its action summed out."""
     n_actions = len(likelihood)
+    alphas, component = scheme.tables.alpha, scheme.tables.component
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -182,9 +149,10 @@ def _add_log_blocked_fit(
             for j in range(n_actions):
                 fit += likelihood[j] * scheme.controllers[k, j]
         else:
+            alpha = alphas[component[k]]
             for j in range(n_actions):
-                fit += likelihood[j] * (counts.cluster[k, j] + scheme.alpha)
-            fit /= counts.total[k] + n_actions * scheme.alpha
+                fit += likelihood[j] * (counts.cluster[k, j] + alpha)
+            fit /= counts.total[k] + n_actions * alpha
         out[p] += np.log(fit)
 
 
@@ -194,6 +162,7 @@ def _draw_action(
 ) -> int:
     """Draw the action of a blocked step, the cluster `k` being chosen (-1: a new one)."""
     n_actions = len(likelihood)
+    alpha = scheme.tables.alpha[scheme.tables.component[max(k, 0)]]
     total = 0.0
     for j in range(n_actions):
         if k < 0:
@@ -201,13 +170,13 @@ def _draw_action(
         elif scheme.ordinary:
             total += likelihood[j] * scheme.controllers[k, j]
         else:
-            total += likelihood[j] * (counts.cluster[k, j] + scheme.alpha)
+            total += likelihood[j] * (counts.cluster[k, j] + alpha)
         running[j] = total
     return invert(running, n_actions, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(i: int, k: int, sign: int, counts: Counts) -> None:
+def move(i: int, k: int, sign: int, counts: Counts) -> None:
     """Add node i's counts to slot k, or take them out."""
     own = 0
     for j in range(counts.node.shape[1]):
@@ -232,7 +201,8 @@ def update_indicators(
     """Draw the indicator of every node from `start` on, given all the others.
 
     With ``scheme.blocked``, a node with one transition draws indicator and action together,
-    ``p(k, j) ∝ p(z_i = k | z_-i) · ℓ_j · policy_kj``.
+    ``p(k, j) ∝ p(z_i = k | z_-i) · ℓ_j · policy_kj``. Where controllers have concentrations of
+    their own, that of a new one is integrated out, then drawn.
 
     Returns the number of nodes, or the node to go on from once there are more slots.
     """
@@ -242,17 +212,20 @@ def update_indicators(
     field = np.empty(capacity)
     running = np.empty(n_actions)
     played = np.empty(n_actions, dtype=np.int64)
+    tables = scheme.tables
+    by_component = np.empty(len(tables.alpha))
     for i in range(start, n_nodes):
         if prior.new > 0 and slots.n[0] == capacity:
             return i
         k = labels[i]
-        _move(i, k, -1, counts)
+        move(i, k, -1, counts)
         if prior.new > 0 and counts.size[k] == 0:
             close_slot(slots, k)
         _log_prior(log_weights, field, i, labels, counts.size, slots, prior)
         n = slots.n[0]
         t = data.first[i]
-        blocked = scheme.blocked and data.first[i + 1] == t + 1
+        n_own = data.first[i + 1] - t
+        blocked = scheme.blocked and n_own == 1
         n_played = 0
         if blocked:
             _add_log_blocked_fit(log_weights, data.likelihood[t], counts, slots, scheme)
@@ -266,7 +239,7 @@ def update_indicators(
             if blocked:
                 fit = np.log(data.likelihood[t].sum() / n_actions)
             else:
-                fit = _log_new_fit(played, n_played, counts.node[i], scheme.tables)
+                fit = log_dm_by_component(counts.node[i], n_own, tables, by_component)
             log_weights[n] = np.log(prior.new) + fit
             n += 1
         drawn = draw_log(log_weights, n, rng.random())
@@ -278,10 +251,13 @@ def update_indicators(
             counts.node[i, actions[t]] -= 1
             counts.node[i, j] += 1
             actions[t] = j
+        if fresh:
+            tables.component[k] = draw_component(counts.node[i], n_own, tables, by_component, rng)
         if fresh and scheme.ordinary:
-            dirichlet(scheme.controllers[k], counts.node[i], scheme.alpha, rng)
+            alpha = tables.alpha[tables.component[k]]
+            dirichlet(scheme.controllers[k], counts.node[i], alpha, rng)
             for j in range(n_actions):
                 scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
         labels[i] = k
-        _move(i, k, 1, counts)
+        move(i, k, 1, counts)
     return n_nodes

@@ -89,16 +89,22 @@ class LinkSampler:
     def _start_links(self) -> Array:
         links = np.arange(self.n_slots)
         if self.options.start == "nearest":
-            most_similar(links, self.graph)
+            most_similar(links, self._start_graph())
         return links
+
+    def _start_graph(self) -> Graph:
+        return self.graph
 
     @staticmethod
     def forest(state: State) -> Forest:
         """The link graph of a state."""
         return Forest(*(state.arrays[f"forest.{name}"] for name in Forest._fields))
 
-    @property
-    def row_sums(self) -> Array:
+    def weights_at(self, state: State) -> tuple[Graph, float]:
+        """Similarities and ν, up to a common factor."""
+        return self.graph, state.hyper["nu"]
+
+    def row_sums_at(self, state: State) -> Array:
         """``Σ_{j ≠ i} f(d_ij)`` of every node."""
         return self.similarity.row_sums
 
@@ -106,26 +112,27 @@ class LinkSampler:
         """Draw every link, then ν."""
         self._draw_links(state, data, scheme)
         if isinstance(self.nu, Prior):
-            links = state.arrays["forest.link"]
-            state.hyper["nu"] = self._draw_nu(state.hyper["nu"], links, self.nu, state.rng)
+            state.hyper["nu"] = self._draw_nu(state, self.nu)
 
     def _draw_links(self, state: State, data: Data, scheme: Scheme) -> None:
+        graph, nu = self.weights_at(state)
         update_links(
             state.labels,
             self.forest(state),
             slots_of(state),
             state.counts,
             scheme.tables,
-            self.graph,
-            state.hyper["nu"],
+            graph,
+            nu,
             self._economy,
             state.rng,
         )
 
-    def _draw_nu(self, value: float, links: Array, prior: Prior, rng: np.random.Generator) -> float:
+    def _draw_nu(self, state: State, prior: Prior) -> float:
         """``p(ν | c) ∝ p(ν) ν^(self-links) / Π_i (ν + Σ_{j≠i} f(d_ij))``."""
+        links, value, rng = state.arrays["forest.link"], state.hyper["nu"], state.rng
         n_self = int(np.count_nonzero(links == np.arange(len(links))))
-        row_sums = self.row_sums
+        row_sums = self.row_sums_at(state)
 
         def log_likelihood(nu: float) -> float:
             return n_self * np.log(nu) - log_link_normaliser(nu, row_sums)
@@ -138,7 +145,7 @@ class LinkSampler:
         """``ln p(c | ν)``."""
         nu = state.hyper["nu"]
         weights = self._log_link_weights(state.arrays["forest.link"], nu)
-        return weights - log_link_normaliser(nu, self.row_sums)
+        return weights - log_link_normaliser(nu, self.row_sums_at(state))
 
     def _log_link_weights(self, links: Array, nu: float) -> float:
         return log_link_weights(links, self.graph, nu)
@@ -163,9 +170,12 @@ class MetropolisLinkSampler(LinkSampler):
         self.options = options
 
     @cached_property
-    def row_sums(self) -> Array:
-        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, and only if ν is inferred."""
+    def _row_sums(self) -> Array:
         return self.geometry.row_sums(self.decay)
+
+    def row_sums_at(self, state: State) -> Array:
+        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, and only if ν is inferred."""
+        return self._row_sums
 
     def _start_links(self) -> Array:
         links = np.arange(self.n_slots)

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 
 from onlooker._validation import Array
+from onlooker.inference.categorical import draw_log
+from onlooker.inference.components import log_dm_by_component
 from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
 from onlooker.inference.indicators import Slots
 from onlooker.inference.links import Economy
@@ -72,11 +74,12 @@ def _other(drawn: Array, node: Array) -> Array:
 def _log_merge(part: Array, n_own: int, k: int, counts: Counts, tables: Tables) -> float:
     """``ln DM(ξ_a + ξ_k) - ln DM(ξ_k)``; the rest is common to all candidates."""
     n_k = counts.total[k]
-    value = tables.total[n_k] - tables.total[n_k + n_own]
+    g = tables.component[k]
+    value = tables.total[g, n_k] - tables.total[g, n_k + n_own]
     for j in range(len(part)):
         if part[j] > 0:
             x = counts.cluster[k, j]
-            value += tables.action[x + part[j]] - tables.action[x]
+            value += tables.action[g, x + part[j]] - tables.action[g, x]
     return value
 
 
@@ -96,12 +99,14 @@ def metropolis_links(
     """Move the link of every node by Metropolis–Hastings steps, one a candidate.
 
     `log_weight` is ``ln [ν or f(d_ij)] - ln q(j | i)`` of the candidates, `log_current` the same
-    of the links there are. A link to another component also weighs its merge ratio.
+    of the links there are. A link to another component also weighs its merge ratio, as in
+    `onlooker.inference.links`.
     """
     n_nodes, n_actions = counts.node.shape
     walk = np.empty(n_nodes, dtype=np.int32)
     part = np.empty(n_actions, dtype=np.int32)
-    tidy_slots(labels, forest, slots, counts)
+    by_component = np.empty(len(tables.alpha))
+    tidy_slots(labels, forest, slots, counts, tables.component)
     for i in range(n_nodes):
         current, home = forest.link[i], labels[i]
         n_reach = count_reach(i, forest, walk, counts.size[home], economy.longest, rng)
@@ -109,9 +114,7 @@ def metropolis_links(
             continue
         own = cut(i, n_reach, walk, labels, forest, slots, counts, part)
         n_own = counts.total[own]
-        log_dm_own = -tables.total[n_own]
-        for j in range(n_actions):
-            log_dm_own += tables.action[part[j]]
+        log_dm_own = log_dm_by_component(part, n_own, tables, by_component)
 
         weight = log_current[i]
         if labels[current] != own:
@@ -123,4 +126,8 @@ def metropolis_links(
                 candidate += _log_merge(part, n_own, labels[j], counts, tables) - log_dm_own
             if np.log1p(-rng.random()) < candidate - weight:
                 current, weight = j, candidate
+        g = tables.component[labels[current]]
+        if labels[current] == own and len(by_component) > 1:
+            g = draw_log(by_component, len(by_component), rng.random())
         settle(i, current, home, walk, labels, forest, slots, counts, part)
+        tables.component[labels[i]] = g

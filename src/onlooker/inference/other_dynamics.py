@@ -121,15 +121,14 @@ def _stacked(actions: list[Any]) -> Array:
 def _decode_simulator(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
     from onlooker.dynamics.simulated import SimulatedGymnasium
 
-    # "module:Name" would import that module, and a file must never choose what code runs
-    plain = all(isinstance(one, _PLAIN) for one in value["arguments"].values())
-    if ":" in value["id"] or not plain:
-        return None
     try:
         import gymnasium
     except ImportError:
         return None
-    if value["id"] not in gymnasium.registry:
+    # Only what is registered: "module:Name" would import that module, and a file must never
+    # choose what code runs.
+    plain = all(isinstance(one, _PLAIN) for one in value["arguments"].values())
+    if value["id"] not in gymnasium.registry or not plain:
         return None
     with warnings.catch_warnings():  # a newer version of the environment is not the one that was
         warnings.simplefilter("ignore")

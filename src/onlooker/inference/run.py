@@ -10,15 +10,17 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
 from onlooker.diagnostics import check_convergence
-from onlooker.hyper import Prior
+from onlooker.hyper import Concentration
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
 from onlooker.inference.store import Store, read_header
+from onlooker.inference.tempering import check_tempering
 
 if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
@@ -36,7 +38,7 @@ class ChainFailedWarning(UserWarning):
 def sample(
     problem: Problem,
     prior: PartitionPrior,
-    concentration: float | Prior = 1.0,
+    concentration: Concentration = 1.0,
     collapsed: bool = True,
     draws: int = 1000,
     tune: int = 500,
@@ -50,6 +52,7 @@ def sample(
     blocked: bool = False,
     resume: bool = False,
     client: Any = None,
+    tempering: int | Sequence[float] | None = None,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -60,7 +63,9 @@ def sample(
     prior
         Which partitions are believable.
     concentration
-        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
+        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it, and
+        ``PerController(prior)`` lets each controller have its own, so that deterministic and
+        stochastic ones can live side by side.
     collapsed
         Integrate the controllers out (faster mixing) rather than draw them.
     draws, tune, chains, thin
@@ -84,6 +89,9 @@ def sample(
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
+    tempering
+        Rungs of parallel tempering for each chain, or the powers of the likelihood on them, such
+        as ``[1, 0.8, 0.6]``: for chains that stick. A sweep costs as many times more.
 
     Warns
     -----
@@ -103,6 +111,7 @@ def sample(
         thin=thin,
         chains=chains,
         seed=stored_seed(random_state, store, resume),
+        tempering=check_tempering(tempering),
     )
     return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
 

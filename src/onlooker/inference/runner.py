@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import Prior, check_hyper
+from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
 from onlooker.inference.state import Point, State
+from onlooker.inference.tempering import TemperedChain, check_tempering, ladder
 from onlooker.partitions.base import PartitionPrior
 
 _MOST_ALPHA = 1e9
@@ -26,7 +27,7 @@ class Plan:
 
     problem: Problem
     prior: PartitionPrior
-    concentration: float | Prior
+    concentration: Concentration
     collapsed: bool
     blocked: bool
     draws: int
@@ -37,6 +38,7 @@ class Plan:
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
     starts: Draws | None = None
     """Where chains start, one point each; None: where the prior likes to."""
+    tempering: tuple[float, ...] | int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -48,16 +50,17 @@ class Plan:
             raise TypeError(
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
-        check_hyper("concentration", self.concentration)
-        if not isinstance(self.concentration, Prior) and self.concentration > _MOST_ALPHA:
-            raise ValueError(
-                f"concentration must be at most {_MOST_ALPHA:g}, got {self.concentration}: counts "
-                "would drown in rounding"
-            )
+        self._check_concentration()
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
         positive_integer("chains", self.chains)
+        check_tempering(self.tempering)
+        if self.tempering is not None and (self.problem.parameters or self.problem.incomplete):
+            raise ValueError(
+                "tempering raises known likelihoods to a power; it does not go with unknown "
+                "parameters of the dynamics or unseen states: leave tempering=None"
+            )
         if self.prior.collapsed_only and not self.collapsed:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
@@ -66,6 +69,19 @@ class Plan:
         if self.blocked and not self.prior.can_block:
             raise ValueError(
                 f"{type(self.prior).__name__} has no blocked sampler; use blocked=False"
+            )
+
+    def _check_concentration(self) -> None:
+        mixture = mixture_of(self.concentration)
+        if mixture is not None:
+            most = max(mixture.alphas)
+        else:
+            check_hyper("concentration", self.concentration)
+            most = 0.0 if isinstance(self.concentration, Prior) else self.concentration  # type: ignore[assignment]
+        if most > _MOST_ALPHA:
+            raise ValueError(
+                f"concentration must be at most {_MOST_ALPHA:g}, got {most}: counts would drown in "
+                "rounding"
             )
 
     @property
@@ -79,16 +95,18 @@ class Plan:
 
     def start(self, chain: int, sampler: PartitionSampler, state: State | None = None) -> Chain:
         """A chain at its beginning, or where `state` left it."""
-        return Chain(
-            self.problem,
-            sampler,
-            alpha=self.concentration,
-            collapsed=self.collapsed,
-            blocked=self.blocked,
-            rng=self.rng(chain),
-            state=state,
-            point=None if self.starts is None else _point(self.starts, chain),
-        )
+        options: dict[str, Any] = {
+            "alpha": self.concentration,
+            "collapsed": self.collapsed,
+            "blocked": self.blocked,
+            "rng": self.rng(chain),
+            "state": state,
+            "point": None if self.starts is None else _point(self.starts, chain),
+        }
+        if self.tempering is None:
+            return Chain(self.problem, sampler, **options)
+        powers = ladder(self.problem, self.tempering)
+        return TemperedChain(self.problem, sampler, powers=powers, **options)
 
 
 def _point(starts: Draws, chain: int) -> Point:
@@ -195,10 +213,7 @@ class Runner:
 
     def absorb(self, block: Draws, state: State, sweeps: int) -> None:
         """Take over what the same chain did elsewhere."""
-        if self._chain is None:
-            self._state = state
-        else:
-            self._chain.state = state
+        self._chain, self._state = None, state  # made anew: what goes with the state is, too
         self._buffer.paste(self.kept - self.first, block)
         self.sweeps = sweeps
 

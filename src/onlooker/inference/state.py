@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker._validation import Array
+from onlooker.hyper import DirichletMixture
 
 
 class Data(NamedTuple):
@@ -46,26 +47,48 @@ class Counts(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Logarithms of rising factorials, so that no kernel calls ``lgamma``.
+    """The prior of the controllers, ``Σ_g w_g Dir(α_g · 1)``; mostly there is but one ``g``.
 
-    ``ln DM(ξ) = Σ_j action[ξ_j] - total[Σ_j ξ_j]``.
+    Logarithms of rising factorials, so that no kernel calls ``lgamma``:
+    ``ln DM_g(ξ) = Σ_j action[g, ξ_j] - total[g, Σ_j ξ_j]``.
     """
 
     action: Array
-    """``ln Γ(α + n) - ln Γ(α)`` for ``n = 0 … M``."""
+    """``(G, M + 1)``: ``ln Γ(α_g + n) - ln Γ(α_g)`` for ``n = 0 … M``."""
     total: Array
-    """``ln Γ(Aα + n) - ln Γ(Aα)`` for ``n = 0 … M``."""
+    """``(G, M + 1)``: ``ln Γ(Aα_g + n) - ln Γ(Aα_g)`` for ``n = 0 … M``."""
+    alpha: Array
+    """``(G,)``."""
+    log_weight: Array
+    """``(G,)``: ``ln w_g``."""
+    component: Array
+    """``(slots,)``: which ``g`` each cluster's controller has, while a step goes on. It is drawn
+    before the step and forgotten after it; all zero if there is but one."""
 
 
-def make_tables(alpha: float, n_actions: int, n_transitions: int) -> Tables:
+def make_tables(
+    concentration: float | DirichletMixture, n_actions: int, n_transitions: int, n_slots: int = 0
+) -> Tables:
     """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
-    from scipy.special import gammaln
-
-    n = np.arange(n_transitions + 1)
+    if isinstance(concentration, DirichletMixture):
+        alpha, weight = np.array(concentration.alphas), np.array(concentration.weights)
+    else:
+        alpha, weight = np.array([float(concentration)]), np.ones(1)
     return Tables(
-        gammaln(alpha + n) - gammaln(alpha),
-        gammaln(n_actions * alpha + n) - gammaln(n_actions * alpha),
+        np.stack([_log_rising(a, n_transitions) for a in alpha]),
+        np.stack([_log_rising(n_actions * a, n_transitions) for a in alpha]),
+        alpha,
+        np.log(weight),
+        np.zeros(n_slots, dtype=np.int8),
     )
+
+
+def _log_rising(start: float, n: int) -> Array:
+    """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
+    logs = np.empty(n + 1)
+    logs[0] = 0.0
+    np.log(start + np.arange(n), out=logs[1:])
+    return np.cumsum(logs, out=logs)
 
 
 @dataclass
@@ -81,6 +104,8 @@ class State:
     hyper: dict[str, float] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     """What a scheme or a prior adds: controllers, mixing weights, links and their lists."""
+    hotter: list[State] = field(default_factory=list)
+    """The other rungs of a tempered chain."""
 
     def copy(self) -> State:
         """An independent copy, generator included."""
@@ -91,7 +116,13 @@ class State:
         arrays = {"actions": self.actions, "labels": self.labels}
         arrays |= {f"counts.{name}": value for name, value in self.counts._asdict().items()}
         arrays |= {f"arrays.{name}": value for name, value in self.arrays.items()}
-        return arrays, {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
+        rest: dict[str, Any] = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
+        if self.hotter:
+            parts = [rung.as_arrays() for rung in self.hotter]
+            for number, (part, _) in enumerate(parts):
+                arrays |= {f"hotter{number}.{name}": value for name, value in part.items()}
+            rest["hotter"] = [inner for _, inner in parts]
+        return arrays, rest
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], rest: dict[str, Any]) -> State:
@@ -104,12 +135,21 @@ class State:
             labels=arrays["labels"],
             counts=Counts(*(arrays[f"counts.{name}"] for name in Counts._fields)),
             hyper=dict(rest["hyper"]),
-            arrays={
-                name.removeprefix("arrays."): value
-                for name, value in arrays.items()
-                if name.startswith("arrays.")
-            },
+            arrays=_below("arrays.", arrays),
+            hotter=[
+                cls.from_arrays(_below(f"hotter{number}.", arrays), inner)
+                for number, inner in enumerate(rest.get("hotter", ()))
+            ],
         )
+
+
+def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    """The arrays whose names start so, without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def count(actions: Array, labels: Array, first: Array, n_actions: int, n_slots: int) -> Counts:

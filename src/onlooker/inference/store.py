@@ -47,6 +47,7 @@ from onlooker.inference.lock import Lock
 from onlooker.inference.problem import Paths, Problem, UnidentifiableActionsWarning
 from onlooker.inference.runner import Plan, Runner
 from onlooker.inference.state import State
+from onlooker.inference.tempering import check_tempering
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
@@ -75,6 +76,9 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     options = {name: getattr(plan, name) for name in _OPTIONS}
     options["concentration"] = encode(plan.concentration, "concentration", arrays)
+    if plan.tempering is not None:  # runs without it are described as they always were
+        tempering = plan.tempering
+        options["tempering"] = tempering if isinstance(tempering, int) else list(tempering)
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
@@ -152,6 +156,7 @@ def restore_plan(
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
+        tempering=check_tempering(header["options"].get("tempering")),
         starts=Draws.from_arrays(starts) if starts else None,
         **options,
     )

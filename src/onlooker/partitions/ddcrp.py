@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from onlooker._validation import positive_number
-from onlooker.hyper import Exponential, Prior, check_hyper
+from onlooker.hyper import Exponential, LogUniform, Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.decay import Decay, GaussianDecay
@@ -16,7 +16,8 @@ from onlooker.partitions.geometry import TOLERANCE, Geometry
 from onlooker.partitions.potts import check_spatial
 
 if TYPE_CHECKING:
-    from onlooker.inference.link_sampler import LinkSampler
+    from onlooker.inference.link_sampler import LinkOptions, LinkSampler
+    from onlooker.inference.problem import Layout
 
 
 @dataclass(eq=False)
@@ -32,7 +33,7 @@ class DistanceDependent(PartitionPrior):
         ν: a number fixes it, a prior infers it. The default, an exponential with mean 0.1, is the
         one that gives the paper's figures.
     decay
-        From distance to similarity.
+        From distance to similarity; its scale and offset may be priors.
     n_neighbors
         Links go to the nearest so many nodes only; None: to any.
     coordinates
@@ -63,6 +64,28 @@ class DistanceDependent(PartitionPrior):
     collapsed_only: ClassVar[bool] = True
     can_block: ClassVar[bool] = False
 
+    @classmethod
+    def inferred(cls, typical: float = 1.0, **others: Any) -> Self:
+        """The prior with ν, the decay's scale and its offset all to be inferred.
+
+        Parameters
+        ----------
+        typical
+            A typical distance in the units of the states, such as a step: the scale is thought
+            to lie between half of it and five times it.
+        others
+            Other parameters.
+
+        Notes
+        -----
+        The offset is kept above 0.005. Below, the prior alone sprinkles regions with tiny
+        clusters of mutually linked neighbours, and far regions hardly ever share a controller.
+        """
+        typical = positive_number("typical", typical)
+        decay = GaussianDecay(LogUniform(typical / 2, 5 * typical), LogUniform(0.005, 0.1))
+        parameters: dict[str, Any] = {"decay": decay, "tolerance": 1e-6}
+        return cls(**(parameters | others))
+
     def __post_init__(self) -> None:
         self._check()
 
@@ -79,6 +102,11 @@ class DistanceDependent(PartitionPrior):
             raise ValueError(f"method must be 'gibbs' or 'metropolis', got {self.method!r}")
         if self.method == "metropolis" and self.n_neighbors is not None:
             raise ValueError("method='metropolis' has no list of neighbours; set n_neighbors=None")
+        if self.method == "metropolis" and not self.decay.is_fixed:
+            raise ValueError(
+                "method='metropolis' keeps no distances to infer the decay from; give numbers as "
+                "its scale and offset, or use method='gibbs'"
+            )
         if positive_number("tolerance", self.tolerance) >= 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
 
@@ -97,10 +125,20 @@ class DistanceDependent(PartitionPrior):
         nodes = self.geometry(problem).near_order
         layout = problem.layout_by(nodes)
         geometry = Geometry(problem.states[nodes], self.coordinates, self.metric)
-        geometry.warn_if_doubtful(self.decay)
         options = LinkOptions(start=self.start, nu_step=self.self_link_step)
+        if not self.decay.is_fixed:
+            return self._inferring(layout, geometry, options)
+        geometry.warn_if_doubtful(self.decay)
         if self.method == "metropolis":
             geometry.pairs(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))  # or refuse
             return MetropolisLinkSampler(layout, geometry, self.decay, self.self_link, options)
         graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
         return LinkSampler(layout, graph, self.self_link, options)
+
+    def _inferring(self, layout: Layout, geometry: Geometry, options: LinkOptions) -> LinkSampler:
+        """The sampler that draws the decay's parameters too."""
+        from onlooker.inference.inferred_decay import DecayLinkSampler, ScaleGrid
+
+        geometry.warn_if_doubtful()
+        scales = ScaleGrid(geometry, self.decay, self.n_neighbors, self.tolerance)
+        return DecayLinkSampler(layout, scales, self.self_link, options)

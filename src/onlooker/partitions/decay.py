@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from onlooker._validation import Array, positive_number
+from onlooker.hyper import Prior, check_hyper
 
 
 @dataclass(frozen=True)
@@ -20,18 +21,42 @@ class Decay:
     Parameters
     ----------
     scale
-        The distance at which similarity fades.
+        The distance at which similarity fades: a number fixes it, a prior infers it.
     offset
-        The similarity that even the farthest states keep, from 0 up to (not including) 1.
+        The similarity that even the farthest states keep, from 0 up to (not including) 1: a
+        number, or a prior, of which only the part below 1 counts.
     """
 
-    scale: float = 1.0
-    offset: float = 0.0
+    scale: float | Prior = 1.0
+    offset: float | Prior = 0.0
 
     def __post_init__(self) -> None:
-        positive_number("scale", self.scale)
-        if positive_number("offset", self.offset, zero_ok=True) >= 1:
+        check_hyper("scale", self.scale)
+        check_hyper("offset", self.offset, zero_ok=True)
+        if isinstance(self.offset, Prior):
+            if not np.isfinite(self.offset.logpdf(min(self.offset.mean, 0.5))):
+                raise ValueError(f"offset is below 1; {self.offset} hardly is")
+        elif self.offset >= 1:
             raise ValueError(f"offset must be below 1, got {self.offset}")
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether scale and offset are numbers."""
+        return not isinstance(self.scale, Prior) and not isinstance(self.offset, Prior)
+
+    @property
+    def known_scale(self) -> float:
+        """The scale, refused while it is a prior."""
+        return _number("scale", self.scale)
+
+    @property
+    def known_offset(self) -> float:
+        """The offset, refused while it is a prior."""
+        return _number("offset", self.offset)
+
+    def at(self, scale: float, offset: float) -> Self:
+        """The same shape with these numbers."""
+        return replace(self, scale=scale, offset=offset)
 
     def g(self, distance: Array) -> Array:
         """The decaying part, from 1 at distance 0 towards 0."""
@@ -44,11 +69,11 @@ class Decay:
     def local(self, distance: Any) -> Array:
         """``(1 - offset) g(d)``: the part that needs neighbours."""
         with np.errstate(over="ignore"):  # beyond the largest float g is 0 all the same
-            return (1 - self.offset) * self.g(np.asarray(distance, dtype=np.float64))
+            return (1 - self.known_offset) * self.g(np.asarray(distance, dtype=np.float64))
 
     def __call__(self, distance: Any) -> Array:
         """``f(d)``."""
-        return self.local(distance) + self.offset
+        return self.local(distance) + self.known_offset
 
     # scikit-learn's way of reaching nested parameters, e.g. `partition__decay__scale`
 
@@ -73,11 +98,11 @@ class GaussianDecay(Decay):
 
     def g(self, distance: Array) -> Array:
         """The decaying part."""
-        return np.exp(-((distance / self.scale) ** 2))
+        return np.exp(-((distance / self.known_scale) ** 2))
 
     def radius(self, tolerance: float) -> float:
         """Where ``g`` meets `tolerance`."""
-        return self.scale * math.sqrt(-math.log(tolerance))
+        return self.known_scale * math.sqrt(-math.log(tolerance))
 
 
 @dataclass(frozen=True)
@@ -86,11 +111,11 @@ class ExponentialDecay(Decay):
 
     def g(self, distance: Array) -> Array:
         """The decaying part."""
-        return np.exp(-distance / self.scale)
+        return np.exp(-distance / self.known_scale)
 
     def radius(self, tolerance: float) -> float:
         """Where ``g`` meets `tolerance`."""
-        return -self.scale * math.log(tolerance)
+        return -self.known_scale * math.log(tolerance)
 
 
 @dataclass(frozen=True)
@@ -106,7 +131,7 @@ class WindowDecay(Decay):
 
     def radius(self, tolerance: float) -> float:
         """The edge of the window."""
-        return self.scale * (1 + 1e-9)
+        return self.known_scale * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -121,10 +146,17 @@ class LogisticDecay(Decay):
 
     def g(self, distance: Array) -> Array:
         """The decaying part, scaled so that ``g(0) = 1``."""
-        edge = self.scale / self.width
+        edge = self.known_scale / self.width
         return (1 + math.exp(-edge)) / (1 + np.exp(np.minimum(distance / self.width - edge, 700)))
 
     def radius(self, tolerance: float) -> float:
         """Where ``g`` meets `tolerance`."""
-        edge = self.scale / self.width
+        edge = self.known_scale / self.width
         return self.width * (edge + math.log((1 + math.exp(-edge)) / tolerance - 1))
+
+
+def _number(name: str, value: float | Prior) -> float:
+    """A parameter that is known; one that is to be inferred has no similarities yet."""
+    if isinstance(value, Prior):
+        raise TypeError(f"the decay's {name} is to be inferred; decay.at(scale, offset) fixes it")
+    return value

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker._validation import Array, as_array, finite_array, positive_integer
+from onlooker._validation import Array, positive_integer
+from onlooker.partitions._places import (
+    check_coordinates,
+    check_distances,
+    in_space,
+    refuse_beyond,
+    refuse_overflow,
+)
 from onlooker.partitions.decay import Decay
 
 Metric = str | Callable[[Array, Array], float] | Array
@@ -20,7 +27,6 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 """Similarities below this share of their maximum are dropped: the default cut-off."""
 
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
-_LARGEST = 1e150  # a coordinate beyond it has no square
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
@@ -92,11 +98,11 @@ class Geometry:
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
         self.states = states
-        self._table = None if coordinates is None else _check_coordinates(coordinates, states)
+        self._table = None if coordinates is None else check_coordinates(coordinates, states)
         self.matrix: Array | None = None
         self.metric = metric
         if not isinstance(metric, str) and not callable(metric):
-            self.matrix = _check_distances(metric)
+            self.matrix = check_distances(metric)
             by_state = states.ndim == 1 and len(self.matrix) > int(states.max())
             if not by_state and len(self.matrix) != len(states):
                 raise ValueError(
@@ -130,14 +136,14 @@ class Geometry:
     def coordinates(self, states: Array) -> Array:
         """The positions of `states`; on the Earth, points in space."""
         if states.ndim == 2:
-            _refuse_overflow("states", states)
+            refuse_overflow("states", states)
             places = states
         elif self._table is not None:
-            _refuse_beyond(states, len(self._table), "coordinates")
+            refuse_beyond(states, len(self._table), "coordinates")
             places = self._table[states]
         else:
             places = states[:, None].astype(np.float64)
-        return _in_space(places, self.metric) if self._on_earth else places
+        return in_space(places, str(self.metric)) if self._on_earth else places
 
     @cached_property
     def _nodes(self) -> Array:
@@ -186,7 +192,7 @@ class Geometry:
         assert self.matrix is not None
         by_state = self.states.ndim == 1 and len(self.matrix) > int(self.states.max())
         if by_state and states.ndim == 1:
-            _refuse_beyond(states, len(self.matrix), "the distance matrix")
+            refuse_beyond(states, len(self.matrix), "the distance matrix")
             return self.matrix[np.ix_(states, self.states)]
         if states is self.states:
             return self.matrix
@@ -228,8 +234,11 @@ class Geometry:
             )
         return distances
 
-    def warn_if_doubtful(self, decay: Decay, stacklevel: int = 3) -> None:
-        """Warn of distances that are likely not meant: state numbers, or another unit."""
+    def warn_if_doubtful(self, decay: Decay | None = None, stacklevel: int = 3) -> None:
+        """Warn of distances that are likely not meant: state numbers, or another unit.
+
+        Without a decay, there is none to compare the unit with: it is inferred.
+        """
         n = len(self.states)
         if self.matrix is None and self.states.ndim == 1 and self._table is None:
             warnings.warn(
@@ -238,15 +247,15 @@ class Geometry:
                 GeometryWarning,
                 stacklevel=stacklevel,
             )
-        if n == 1 or (self.norm is None and n > _SMALL):
+        if decay is None or n == 1 or (self.norm is None and n > _SMALL):
             return
         typical = float(np.median(self.nearest(1)[1]))
         if decay.g(np.array(typical)) < _FADED:
             warnings.warn(
                 f"the nearest other state is typically {typical:.3g} away, where a decay of scale "
-                f"{decay.scale:g} has faded: hardly any two states are neighbours; give a decay in "
-                f"the units of your states, such as decay=GaussianDecay({2 * typical:.2g}, "
-                f"{decay.offset:g})",
+                f"{decay.known_scale:g} has faded: hardly any two states are neighbours; give a "
+                "decay in the units of your states, such as "
+                f"decay=GaussianDecay({2 * typical:.2g}, {decay.known_offset:g})",
                 GeometryWarning,
                 stacklevel=stacklevel,
             )
@@ -266,7 +275,7 @@ class Geometry:
     def row_sums(self, decay: Decay) -> Array:
         """``Σ_{j ≠ i} f(d_ij)`` of every node, without keeping the similarities."""
         n = len(self.states)
-        sums = np.full(n, decay.offset * (n - 1))
+        sums = np.full(n, decay.known_offset * (n - 1))
         for row, _, distance in self._near(decay.radius(TOLERANCE)):
             sums += np.bincount(row, weights=decay.local(distance), minlength=n)
         return sums
@@ -325,6 +334,21 @@ class Geometry:
             distances.append(np.take_along_axis(rows, chosen, axis=1))
         return np.concatenate(indices), np.concatenate(distances)
 
+    def near_distances(self, radius: float, n_neighbors: int | None = None) -> Similarity:
+        """A graph whose weights are distances: all pairs within `radius`, or the nearest nodes."""
+        if n_neighbors is not None:
+            return self._to_nearest(n_neighbors, lambda distance: distance)
+        return _assemble(len(self.states), self._near(radius), 0.0)
+
+    def _to_nearest(self, n_neighbors: int, weight: Callable[[Array], Array]) -> Similarity:
+        index, distance = self.nearest(n_neighbors)
+        order = np.argsort(index, axis=1)
+        index = np.take_along_axis(index, order, axis=1)
+        distance = np.take_along_axis(distance, order, axis=1)
+        n = len(self.states)
+        rows = np.repeat(np.arange(n), index.shape[1])
+        return _assemble(n, iter([(rows, index.ravel(), weight(distance).ravel())]), 0.0)
+
     def similarity(
         self, decay: Decay, n_neighbors: int | None = None, *, tolerance: float = TOLERANCE
     ) -> Similarity:
@@ -333,19 +357,13 @@ class Geometry:
         Over all pairs, the decaying part is stored only where ``g`` exceeds `tolerance`; the
         constant offset needs no storage. With `n_neighbors`, other nodes have similarity 0.
         """
-        n = len(self.states)
         if n_neighbors is not None:
-            index, distance = self.nearest(n_neighbors)
-            order = np.argsort(index, axis=1)
-            index = np.take_along_axis(index, order, axis=1)
-            distance = np.take_along_axis(distance, order, axis=1)
-            rows = np.repeat(np.arange(n), index.shape[1])
-            return _assemble(n, iter([(rows, index.ravel(), decay(distance).ravel())]), 0.0)
+            return self._to_nearest(n_neighbors, decay)
         parts = (
             (row, column, decay.local(distance))
             for row, column, distance in self._near(decay.radius(tolerance))
         )
-        return _assemble(n, parts, decay.offset)
+        return _assemble(len(self.states), parts, decay.known_offset)
 
 
 def symmetrised(graph: Similarity) -> Similarity:
@@ -389,61 +407,3 @@ def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
     own[missing, -1] = True
     keep = ~own
     return index[keep].reshape(n, width - 1), distance[keep].reshape(n, width - 1)
-
-
-def _in_space(places: Array, metric: Metric) -> Array:
-    """Longitude and latitude as points in space; further columns as further dimensions."""
-    if places.shape[1] < 2 or (metric == "haversine" and places.shape[1] > 2):
-        more = "; further columns need metric='chord'" if places.shape[1] > 2 else ""
-        raise ValueError(
-            f"metric {metric!r} is for longitude and latitude, but the states have "
-            f"{places.shape[1]} column(s){more}"
-        )
-    return np.hstack([geography.in_space(places[:, :2]), places[:, 2:]])
-
-
-def _refuse_beyond(states: Array, n_states: int, what: str) -> None:
-    if len(states) and states.max() >= n_states:
-        where = int(np.argmax(states >= n_states))
-        raise ValueError(
-            f"state {states[where]} at index {where} has no row in {what} ({n_states} rows)"
-        )
-
-
-def _refuse_overflow(name: str, coordinates: Array) -> None:
-    if np.abs(coordinates).max(initial=0.0) > _LARGEST:
-        where = int(np.argmax((np.abs(coordinates) > _LARGEST).any(axis=1)))
-        raise ValueError(
-            f"{name} holds {coordinates[where].tolist()} at index {where}, so far away that "
-            "distances overflow; rescale it"
-        )
-
-
-def _check_coordinates(coordinates: Any, states: Array) -> Array:
-    table = as_array("coordinates", coordinates)
-    table = finite_array("coordinates", table[:, None] if table.ndim == 1 else table, ndim=2)
-    _refuse_overflow("coordinates", table)
-    if states.ndim == 2:
-        raise ValueError("coordinates are for integer states; these states are vectors already")
-    _refuse_beyond(states, len(table), "coordinates")
-    return table
-
-
-def _check_distances(metric: Any) -> Array:
-    matrix = finite_array("metric", metric, ndim=2)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"metric must be a square matrix of distances, got {matrix.shape}")
-    if (matrix < 0).any():
-        i, j = (int(x) for x in np.argwhere(matrix < 0)[0])
-        raise ValueError(f"metric[{i}, {j}] is negative; distances are not")
-    own = np.diagonal(matrix)
-    if own.any():
-        i = int(np.argmax(own != 0))
-        raise ValueError(
-            f"metric[{i}, {i}] is {own[i]:g}; a state is at distance 0 from itself "
-            "(distances are wanted, not similarities)"
-        )
-    if not np.allclose(matrix, matrix.T):
-        i, j = (int(x) for x in np.argwhere(~np.isclose(matrix, matrix.T))[0])
-        raise ValueError(f"metric[{i}, {j}] differs from metric[{j}, {i}]; distances are symmetric")
-    return matrix

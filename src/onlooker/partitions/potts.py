@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
-from onlooker.hyper import Prior, check_hyper, require_fixed
+from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.decay import Decay, GaussianDecay
@@ -25,7 +25,8 @@ class Potts(PartitionPrior):
     n_clusters
         Number of clusters, K.
     beta
-        Inverse temperature: how strongly near states are drawn together.
+        Inverse temperature, how strongly near states are drawn together: a number fixes it, a prior
+        infers it by the exchange algorithm.
     decay
         From distance to similarity.
     n_neighbors
@@ -35,6 +36,11 @@ class Potts(PartitionPrior):
         ``(S, d)`` positions of integer states.
     metric
         A name, a callable of two vectors, or a matrix of distances.
+    auxiliary_sweeps
+        Length of the auxiliary chains by which β is inferred: the longer, the nearer to exact,
+        and the less often β is drawn, at the same cost.
+    split_merge
+        Split–merge moves a sweep.
     """
 
     n_clusters: int
@@ -43,6 +49,8 @@ class Potts(PartitionPrior):
     n_neighbors: int | None = 8
     coordinates: Any = None
     metric: Any = "euclidean"
+    auxiliary_sweeps: int = 50
+    split_merge: int = 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -51,6 +59,13 @@ class Potts(PartitionPrior):
         positive_integer("n_clusters", self.n_clusters)
         check_hyper("beta", self.beta, zero_ok=True)
         check_spatial(self.decay, self.n_neighbors)
+        if not self.decay.is_fixed:
+            raise ValueError(
+                "the Potts model's decay is fixed: only beta says how strong it is; give numbers "
+                "as its scale and offset"
+            )
+        positive_integer("auxiliary_sweeps", self.auxiliary_sweeps)
+        positive_integer("split_merge", self.split_merge, minimum=0)
 
     def geometry(self, problem: Problem) -> Geometry:
         """Where the nodes lie."""
@@ -69,7 +84,9 @@ class Potts(PartitionPrior):
             problem.layout,
             self.n_clusters,
             graph=graph,
-            beta=require_fixed("beta", self.beta),
+            beta=self.beta,
+            auxiliary_sweeps=self.auxiliary_sweeps,
+            split_merge=self.split_merge,
         )
 
 

@@ -93,13 +93,13 @@
       near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
         el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${one.trajectory}, step ${one.step}`),
         one.distance > 0 ? `, ${number(one.distance)} away` : ", right here")))
-        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This store does not hold its trajectories: it is older than that."),
+        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not the trajectories that they are of."),
     ];
   }
 
   onlooker.showTrajectory = (run, act) => {
     const box = byId("trajectory");
-    if (!run.paths) return put(box, el("p", { class: "caption" }, "This store does not hold its trajectories: it is older than that."));
+    if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not the trajectories that they are of."));
     const n = run.data.trajectories;
     const k = state.trajectory;
     const input = el("input", { type: "number", id: "trajectory-number", min: "0", max: String(n - 1), value: k === null ? "" : String(k), placeholder: `0 – ${n - 1}`,
