@@ -18,8 +18,8 @@ trained on these directions. Ours never sees them: it sees positions, infers lat
 predicts a sector by ``Σ_j p(action j | state) p(sector | action j)``.
 
 Whole storms are held out. Of k and of the settings of boosting the best *on the held-out storms*
-counts. Ours (actions, concentration, neighbours, weights of features) was set once, after trying
-some forty settings on two other splits of these storms.
+counts. Ours (actions, concentration, neighbours, weights of features) was set once, after some
+sixty trials on two other splits of the same storms: not on these folds, but on no other storms.
 """
 
 from __future__ import annotations
@@ -297,10 +297,11 @@ def tell_scores(scores: dict[str, pd.DataFrame]) -> None:
         for method, value in summary(table).items():
             print(f"  {method:24s} {value:.4f}")
         best, gain, error = margin(table)
-        print(
-            f"  Ours less the best k-NN ({best[6:]}): {gain:+.4f} ± {error:.4f} nats a step "
-            f"({'ours wins' if gain > 0 else 'k-NN wins'})."
-        )
+        ahead = "ours is ahead" if gain > 0 else "k-NN is ahead"
+        if abs(gain) < 2 * error:
+            ahead += ", but within two standard errors: as good as a tie"
+        print(f"  Ours less the best k-NN ({best[6:]}): {gain:+.4f} ± {error:.4f} nats a step;")
+        print(f"  {ahead}.")
 
 
 def tell_anomalies(anomalies: pd.DataFrame, least: int = 10) -> pd.DataFrame:
