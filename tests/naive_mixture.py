@@ -57,15 +57,15 @@ class MixedLinks(NaiveLinks):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.component = {}
+        self.drawn = {}
 
     def of(self, members):
-        return self.component[id(members)]
+        return self.drawn[id(members)]
 
     def draw_components(self):
         for members in self.clusters:
             counts = self.counts(members)
-            self.component[id(members)] = draw_component(counts, self.alpha, self.rng)
+            self.drawn[id(members)] = draw_component(counts, self.alpha, self.rng)
 
     def merge_ratio(self, own, other):
         """The other's concentration is given, that of i's own component integrated out."""
@@ -82,4 +82,4 @@ class MixedLinks(NaiveLinks):
         else:
             g = self.of(other)
         super().set_link(i, j, own)
-        self.component[id(self.cluster_of(i))] = g
+        self.drawn[id(self.cluster_of(i))] = g

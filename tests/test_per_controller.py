@@ -142,7 +142,7 @@ def link_twin(chain, near, offset):
     )
     twin.list_in_links()
     for members in twin.clusters:
-        twin.component[id(members)] = int(chain.tables.component[state.labels[members[0]]])
+        twin.drawn[id(members)] = int(chain.tables.component[state.labels[members[0]]])
     return twin
 
 
@@ -267,57 +267,13 @@ SHARP = DirichletMixture((0.02, 3.0), (0.3, 0.7))
 SHARP_ORACLE = exact.Mixture(SHARP.alphas, SHARP.weights)
 
 
-class ComponentsFromThePrior(Mixed):
-    """Which concentration a controller has is drawn without a look at what it does."""
-
-    def draw_component(self, k, counts):
-        super().draw_component(k, [0] * self.n_actions)
-
-
-class NewControllerOfTheFirstComponent(Mixed):
-    """A new cluster is weighed as if all controllers had the first concentration."""
-
-    def log_dm(self, counts):
-        return naive.log_dm(counts, self.alpha.alphas[0])
-
-
-def crp_draws(kind, sweeps=6_000):
-    def make(rng):
-        actions = [naive.draw(row, rng.random()) for row in sharp.LIKELIHOOD.tolist()]
-        labels = [0] * sharp.N
-        return kind(sharp.LIKELIHOOD, sharp.OWNED, actions, labels, SHARP, rng)
-
-    def sweep(chain):
-        slots = max(chain.clusters) + 1
-        chain.draw_components(slots)
-        chain.collapsed_actions()
-        chain.draw_components(slots)
-        chain.update_indicators(naive.crp_prior, gamma=1.0)
-
-    return sharp.chains_of(make, sweep, sweeps, 0)
-
-
-def crp_problems(kind):
-    oracle = exact.crp(sharp.NODE_OF, sharp.LOGLIK, sharp.N, SHARP_ORACLE, 1.0)
-    return exact.compare(crp_draws(kind), oracle, alpha=SHARP_ORACLE)
-
-
-def test_the_right_indicators_pass():
-    assert crp_problems(Mixed) == []
-
-
-@pytest.mark.parametrize("broken", [ComponentsFromThePrior, NewControllerOfTheFirstComponent])
-def test_wrong_components_are_caught(broken):
-    assert crp_problems(broken)
-
-
 class OwnConcentrationStays(MixedLinks):
     """A component that is cut off keeps the concentration of the whole, and is scored by it."""
 
     def remove_link(self, i):
         g = self.of(self.cluster_of(i))
         own = super().remove_link(i)
-        self.component[id(own)] = g
+        self.drawn[id(own)] = g
         return own
 
     def merge_ratio(self, own, other):
