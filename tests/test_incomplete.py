@@ -162,11 +162,11 @@ def _any_policy(monkeypatch):
 def _mean_instead_of_draw(monkeypatch):
     """The mean of the controllers instead of a draw: gaps are not independent given it."""
 
-    def wrong(controllers, counts, alpha, rng):
-        controllers[:] = counts + alpha
-        controllers /= controllers.sum(axis=1, keepdims=True)
+    def wrong(chain):
+        controllers = chain.state.counts.cluster + chain.alpha
+        return controllers / controllers.sum(axis=1, keepdims=True)
 
-    monkeypatch.setattr(imputation, "draw_controllers", wrong)
+    monkeypatch.setattr(Chain, "controllers_given_counts", wrong)
 
 
 STAY_OR_SWAP = TabularDynamics(

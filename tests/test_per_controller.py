@@ -317,19 +317,6 @@ def test_a_concentration_that_is_not_forgotten_is_caught():
     assert link_problems(OwnConcentrationStays)
 
 
-def test_one_alpha_for_all_is_told_from_one_for_each():
-    """The posterior with a shared unknown α is another one."""
-    prior, name, parameters = MODELS["crp"]
-    cases = [enumerated._exact(name, alpha, **parameters) for alpha in ALPHAS.alphas]
-    shared = exact.mix("alpha", ALPHAS.alphas, ALPHAS.weights, cases)
-    draws = enumerated.run(prior, alpha=ALPHAS, sweeps=SWEEPS, collapsed=True, blocked=False)
-    wrong = exact.compare(draws, replace(shared, hyper={}, hyper_by_size={}), alpha=ORACLE)
-    assert any("clusters" in line or "z_" in line for line in wrong)
-
-
-# -- what a state says --------------------------------------------------------------------------
-
-
 def test_the_log_joint_integrates_the_concentrations_out():
     problem = Problem(enumerated.NODE_OF, enumerated.LOGLIK, enumerated.COORDINATES)
     prior = ChineseRestaurant(1.3)

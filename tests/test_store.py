@@ -123,7 +123,10 @@ sample(plane_problem(), Mixing(3), draws=10**6, tune=5, chains=2, random_state=3
 
 def test_control_c_keeps_what_was_drawn_and_says_how_to_go_on(tmp_path):
     child = subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS, tmp_path], env=_environment(), stderr=subprocess.PIPE
+        [sys.executable, "-c", _ENDLESS, tmp_path],
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job may ignore it
     )
     patience = time.monotonic() + 120
     while len(list(tmp_path.glob("chain-00?/part-*.npz"))) < 3:

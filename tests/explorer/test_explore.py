@@ -39,7 +39,12 @@ def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):
 
 def test_without_a_browser_it_serves_until_it_is_stopped(runs, launched):
     command = [sys.executable, "-m", "onlooker.cli", "explore", "--no-browser", str(runs["line"])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job may ignore it
+    ) as process:
         try:
             url = process.stdout.readline().strip()
             with urllib.request.urlopen(url, timeout=30) as response:
