@@ -1,7 +1,7 @@
 """One α for all controllers against one for each, where only half of the expert is deterministic.
 
-A grid whose left half always plays the same action (or, in the second world, one action in each of
-four regions), and whose right half draws one of three. The policy's error is the total variation
+A grid whose left half always plays the same action (or one in each of four regions), and whose
+right half draws one of three actions, or of all eight. The policy's error is the total variation
 distance to the expert's, averaged over all states. ``python -m benchmarks.check_per_controller``
 """
 
@@ -31,15 +31,16 @@ CHOICES: dict[str, Any] = {
     "one each": PerController(PRIOR, n=6),
 }
 SIZE, LENGTH = 12, 10
+WORLDS = [(1, 3), (4, 3), (1, 8), (4, 8)]
+"""Deterministic regions, and actions of the stochastic half."""
 
 
-def make_world(n_regions: int) -> tuple[GridWorld, Array]:
+def make_world(n_regions: int, n_random: int) -> tuple[GridWorld, Array]:
     """The world, and which of its states are deterministic."""
-    world = GridWorld(SIZE, 8, sigma=0.5)
-    x, y = world.coordinates.T
-    expert = np.zeros((world.n_states, 8))
+    x, y = GridWorld(SIZE, 8).coordinates.T
+    expert = np.zeros((SIZE**2, 8))
     right = x > 0
-    expert[np.ix_(right, [1, 4, 6])] = 1 / 3
+    expert[np.ix_(right, [1, 4, 6] if n_random == 3 else range(n_random))] = 1 / n_random
     region = np.minimum(((y + SIZE / 2) / SIZE * n_regions).astype(int), n_regions - 1)
     action = np.array([0, 5, 2, 7])[region]
     expert[~right, action[~right]] = 1.0
@@ -78,17 +79,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[30, 100, 300])
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    header = [
-        "α",
-        "error",
-        "deterministic half",
-        "stochastic half",
-        "controllers",
-        "α there",
-        "and there",
-    ]
-    for n_regions in (1, 4):
-        world, certain = make_world(n_regions)
+    header = ["α", "error (against one each)", "left", "right", "controllers", "α left", "α right"]
+    for n_regions, n_random in WORLDS:
+        world, certain = make_world(n_regions, n_random)
         for size in options.sizes:
             results = {
                 name: np.array(
@@ -114,7 +107,7 @@ def main() -> None:
                         *(f"{value:.2g}" for value in mean[4:]),
                     ]
                 )
-            title = f"{n_regions} deterministic region(s), {size} trajectories of {LENGTH} states"
+            title = f"{n_regions} action(s) left, any of {n_random} right; {size} trajectories"
             print_table(f"{title}, {options.runs} runs", header, rows)
 
 

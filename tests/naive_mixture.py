@@ -42,9 +42,8 @@ class Mixed(naive.Naive):
     def draw_component(self, k, counts):
         self.component[k] = draw_component(counts, self.alpha, self.rng)
 
-    def draw_components(self, n_slots):
-        """For every slot of the kernel, used or not."""
-        for k in range(n_slots):
+    def draw_components(self, clusters):
+        for k in clusters:
             self.draw_component(k, self.xi.get(k, [0] * self.n_actions))
 
 
@@ -57,15 +56,15 @@ class MixedLinks(NaiveLinks):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.component = {}
+        self.drawn = {}
 
     def of(self, members):
-        return self.component[id(members)]
+        return self.drawn[id(members)]
 
     def draw_components(self):
         for members in self.clusters:
             counts = self.counts(members)
-            self.component[id(members)] = draw_component(counts, self.alpha, self.rng)
+            self.drawn[id(members)] = draw_component(counts, self.alpha, self.rng)
 
     def merge_ratio(self, own, other):
         """The other's concentration is given, that of i's own component integrated out."""
@@ -82,4 +81,4 @@ class MixedLinks(NaiveLinks):
         else:
             g = self.of(other)
         super().set_link(i, j, own)
-        self.component[id(self.cluster_of(i))] = g
+        self.drawn[id(self.cluster_of(i))] = g

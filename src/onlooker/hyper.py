@@ -221,12 +221,13 @@ def _range_of(prior: Prior) -> tuple[float, float]:
         return prior.low, prior.high
     values = np.geomspace(1e-12, 1e12, 4801)
     log_density = _log_density_of_log(prior, values)
-    if not log_density.max() > -math.inf:
-        raise ValueError(f"prior must have mass between 1e-12 and 1e12, {prior!r} has none")
-    mass = np.cumsum(np.exp(log_density - log_density.max()))
-    low, high = np.searchsorted(mass / mass[-1], [_TAIL, 1 - _TAIL])
-    if low == high:
-        raise ValueError(f"{prior!r} is too narrow for several values; use a number instead")
+    mass = np.cumsum(np.exp(log_density - max(log_density.max(), -1e300)))
+    low, high = np.searchsorted(mass / max(mass[-1], 1e-300), [_TAIL, 1 - _TAIL])
+    if low >= high:
+        raise ValueError(
+            f"{prior!r} does not spread over several values between 1e-12 and 1e12; "
+            "use a number, or a wider prior"
+        )
     return float(values[low]), float(values[high])
 
 
