@@ -7,7 +7,7 @@ JOBS        ?= auto
 DEMO_ARGS   ?=
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
-CHECKED     := src tests benchmarks
+CHECKED     := src tests benchmarks examples
 
 .PHONY: help venv demo test lint format bench clean
 

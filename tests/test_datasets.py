@@ -1,5 +1,7 @@
 """Data that ship with the package."""
 
+import doctest
+import importlib
 from importlib.resources import files
 
 import numpy as np
@@ -50,3 +52,7 @@ def test_the_credit_is_shipped_beside_the_data():
     credit = (files("onlooker.datasets") / "README.md").read_text()
     assert "HURDAT2" in credit
     assert "dplyr (MIT)" in credit
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(importlib.import_module("onlooker.datasets")).failed == 0

@@ -1,5 +1,7 @@
 """Longitude and latitude: displacements, destinations, distances and dynamics on the sphere."""
 
+import doctest
+import importlib
 import math
 
 import numpy as np
@@ -287,3 +289,7 @@ def test_new_states_are_placed_by_the_great_circle():
 def test_a_metric_of_the_earth_refuses_other_states(states, metric, message):
     with pytest.raises(ValueError, match=message):
         Geometry(np.array(states), metric=metric)
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(importlib.import_module("onlooker.dynamics.geographic")).failed == 0

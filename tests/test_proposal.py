@@ -160,10 +160,30 @@ def test_a_given_sigma_is_kept():
     assert propose(demos, 8, 1, sigma=0.33).sigma == 0.33
 
 
-def test_what_is_proposed_does_not_depend_on_the_unit():
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+@pytest.mark.parametrize("unit", [1000.0, 1e-200, 1e140])
+def test_what_is_proposed_does_not_depend_on_the_unit(unit, noise):
     steps = noisy(600, 2, [1.0, 2.5], 0.1)
-    one, thousand = propose(tracks_of(steps)), propose(tracks_of(1000 * steps))
-    np.testing.assert_allclose(thousand.steps, 1000 * one.steps, rtol=1e-6, atol=1e-6)
+    one = propose(tracks_of(steps), noise=noise)
+    other = propose(tracks_of(unit * steps), noise=noise)
+    np.testing.assert_allclose(other.steps / unit, one.steps, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(other.sigma / unit, one.sigma, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+def test_a_little_movement_among_much_parking_is_seen(noise):
+    moves = np.random.default_rng(0).normal([2.0, 0.0], 0.1, (20, 2))
+    demos = tracks_of(np.vstack([np.zeros((500, 2)), moves]))
+    found = propose(demos, n_speeds=1, noise=noise)
+    np.testing.assert_allclose(speeds(found), [0, 2], rtol=0.05)
+    assert np.max(found.sigma) < 0.3
+
+
+@pytest.mark.parametrize("noise", ["estimate", "resolution"])
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_a_single_step_is_enough(n_dims, noise):
+    found = propose([np.vstack([np.zeros(n_dims), np.eye(n_dims)[0]])], noise=noise)
+    assert found.account.share == 1.0
 
 
 # -- the account -----------------------------------------------------------------------------------

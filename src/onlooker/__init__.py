@@ -26,15 +26,21 @@ _HOME = {
 }
 
 _ROOMS = {
+    "adapters",
+    "anomaly",
     "baselines",
     "consensus",
+    "datasets",
     "diagnostics",
     "dynamics",
+    "features",
+    "geography",
     "hyper",
     "metrics",
     "partitions",
     "planning",
     "plot",
+    "tracks",
     "worlds",
 }
 

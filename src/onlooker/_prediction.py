@@ -142,6 +142,8 @@ class Predictor:
         ``(B,)`` each; ``"alpha"`` at least, unless there is a `mixture`.
     seed
         Of the controllers that intervals are made of.
+    starts
+        ``(B, M)``: where transitions start, if that differs between the draws.
     mixture
         The controllers' prior, where each has an α of its own.
     """
@@ -154,6 +156,7 @@ class Predictor:
         actions: Array,
         hyper: Mapping[str, Array],
         seed: int,
+        starts: Array | None = None,
         mixture: DirichletMixture | None = None,
     ) -> None:
         self.problem = problem
@@ -162,8 +165,10 @@ class Predictor:
         self.actions = actions
         self.hyper = hyper
         self.seed = seed
+        self.starts = starts
         self.mixture = mixture
         self._kept: Clusters | None = None
+        self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
     @cached_property
     def _finder(self) -> Finder:
@@ -201,7 +206,15 @@ class Predictor:
         labels = self.labels[chosen].astype(np.int32)
         actions = self.actions[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
-        kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        if self.starts is None:
+            kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        else:
+            for b, draw in enumerate(chosen):
+                one = slice(b, b + 1)
+                node_of = self.starts[draw].astype(np.int64)
+                kernels.count_clusters(
+                    labels[one], actions[one], node_of, first[b : b + 2], counts, size
+                )
         hyper = {name: values[chosen] for name, values in self.hyper.items()}
         return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
 
@@ -218,10 +231,10 @@ class Predictor:
         for scale in np.unique(scales):
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
-            near = self._finder.find(
-                states, replace(decay, scale=float(scale)), rule.n_neighbors, tolerance
-            )
-            yield group, near, self._weights(group, rule)
+            found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
+            if self._found[0] is not states or self._found[1] != found:
+                self._found = (states, found, self._finder.find(states, *found))
+            yield group, self._found[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
         n_used = np.diff(clusters.first) - 1
@@ -254,6 +267,22 @@ class Predictor:
                 for group, near, weights in self._placed(clusters, states[part], rule):
                     self._add(group, near, weights, rule.strategy, out[part])
         return out / len(self.labels)
+
+    def each(self, states: Array, node: Array, rule: Rule, draws: Array) -> Iterator[Array]:
+        """The policy at `states` by each one of `draws`, ``(n, A)``."""
+        known = node >= 0
+        others = states[~known]
+        rows = self.labels[draws].max(axis=1).astype(np.int64) + 2
+        for draw, n_rows in zip(draws, rows, strict=True):
+            clusters = self._count(np.array([draw]), np.array([n_rows]))
+            policy = np.zeros((len(states), self.problem.n_actions))
+            policy[known] = clusters.policy[clusters.labels[0, node[known]]]
+            if len(others):
+                part = np.zeros((len(others), self.problem.n_actions))
+                for group, near, weights in self._placed(clusters, others, rule):
+                    self._add(group, near, weights, rule.strategy, part)
+                policy[~known] = part
+            yield policy
 
     def _add(
         self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array

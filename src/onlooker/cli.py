@@ -8,11 +8,15 @@ from typing import Any
 import click
 
 from onlooker._version import __version__
+from onlooker.commands.anomaly import anomaly
+from onlooker.commands.completion import completion
 from onlooker.commands.demo import demo
 from onlooker.commands.explore import explore
 from onlooker.commands.fit import fit
+from onlooker.commands.predict import predict
 from onlooker.commands.report import report
 from onlooker.commands.reproduce import reproduce
+from onlooker.commands.summary import summary
 
 _STOPPED = 130  # what shells expect of a command that Ctrl-C ended
 
@@ -48,7 +52,9 @@ def main(debug: bool) -> None:
     """Watch a system move through its states and recognise the policy behind it."""
 
 
-for command in (demo, explore, fit, report, reproduce):
+for command in (
+    anomaly, completion, demo, explore, fit, predict, report, reproduce, summary,
+):  # fmt: skip
     main.add_command(command)
 
 

@@ -26,7 +26,13 @@ import numpy as np
 
 from onlooker._validation import Array, as_array, positive_number
 from onlooker.demonstrations import Demonstrations, as_states
-from onlooker.dynamics.base import Dynamics
+from onlooker.dynamics.base import (
+    Dynamics,
+    TransitionLikelihood,
+    Values,
+    unknown_parameters,
+)
+from onlooker.hyper import Prior
 
 __all__ = [
     "Cycle",
@@ -213,6 +219,22 @@ class FeatureDynamics:
     def n_actions(self) -> int:
         """Number of actions, A."""
         return self.dynamics.n_actions
+
+    @property
+    def parameters(self) -> dict[str, Prior]:
+        """What is unknown about how positions move."""
+        return unknown_parameters(self.dynamics)
+
+    def at(self, values: Values) -> FeatureDynamics:
+        """The dynamics with known parameters."""
+        known: Any = self.dynamics
+        return FeatureDynamics(known.at(values), self.features, self.n_position, self.interval)
+
+    def transition_likelihood(self, states: Any, next_states: Any) -> TransitionLikelihood:
+        """The likelihood of transitions as a function of the parameters."""
+        from onlooker.inference.likelihoods import likelihood_of
+
+        return likelihood_of(self.dynamics, self.positions(states), self.positions(next_states))
 
     def __repr__(self) -> str:
         names = ", ".join(type(feature).__name__ for feature in self.features)

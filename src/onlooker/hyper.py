@@ -112,6 +112,39 @@ class LogUniform:
         return min(max(value, self.low), self.high)  # rounding must not leave the support
 
 
+@dataclass(frozen=True)
+class Beta:
+    """Beta: for a probability, with mean ``a / (a + b)``."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        positive_number("a", self.a)
+        positive_number("b", self.b)
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return self.a / (self.a + self.b)
+
+    def logpdf(self, value: float) -> float:
+        """Log density."""
+        if not 0 < value < 1:
+            return -math.inf
+        return (
+            math.lgamma(self.a + self.b)
+            - math.lgamma(self.a)
+            - math.lgamma(self.b)
+            + (self.a - 1) * math.log(value)
+            + (self.b - 1) * math.log1p(-value)
+        )
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+        return float(rng.beta(self.a, self.b))
+
+
 CONCENTRATION = LogUniform(0.2, 10.0)
 """A prior of α for when nothing is known of the expert.
 

@@ -46,7 +46,7 @@ def trajectory(
     ax.axhline(0.0, color="black", lw=0.6)
     lost = ~scores.steps.explained[chosen]
     if lost.any():
-        top = np.full(lost.sum(), 1.02)
+        top = np.full(lost.sum(), 0.98)
         ax.plot(step[lost], top, "x", color=_ALARM, transform=ax.get_xaxis_transform(),
                 clip_on=False, label="no action explains it")  # fmt: skip
     verdict = scores.trajectories
@@ -99,7 +99,7 @@ def track(
 
     chosen = scores.steps.trajectory == index
     segments = np.stack([points[:-1], points[1:]], axis=1)
-    lines = LineCollection(list(segments), cmap="cividis", linewidths=2)
+    lines = LineCollection(list(segments), cmap="cividis_r", linewidths=2)
     lines.set_array(scores.steps.behaviour[chosen])
     lines.set_clim(-1.0, _MOST)
     ax.add_collection(lines)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
+from onlooker._forecast import Forecast
 from onlooker._prediction import PolicyInterval, Predictor, Rule
 from onlooker._validation import Array, positive_integer, read_only
 from onlooker._weights import Strategy, check_strategy, is_spatial
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
+from onlooker.dynamics.base import unknown_parameters
 from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from onlooker.partitions.base import PartitionPrior
 
 __all__ = ["PolicyInterval", "Posterior"]
-
-_MOST_TABULATED = 100_000  # states of a finite space whose policies a rollout computes at once
 
 
 class Posterior:
@@ -47,6 +47,8 @@ class Posterior:
         Latent actions, in the order of the problem's transitions.
     links : (chain, draw, node) int array, or None
         The links of the distance-dependent prior.
+    imputed : (chain, draw, unseen) int or (chain, draw, unseen, dimension) array, or None
+        States that were not seen, in the order of ``problem.incomplete.hidden``.
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
@@ -62,6 +64,7 @@ class Posterior:
         self.labels = read_only(draws.labels)
         self.actions = read_only(draws.actions)
         self.links = None if draws.links is None else read_only(draws.links)
+        self.imputed = None if draws.imputed is None else read_only(draws.imputed)
         self.log_joint = read_only(draws.log_joint)
         self.hyper: Mapping[str, Array] = MappingProxyType(
             {name: read_only(values) for name, values in draws.hyper.items()}
@@ -77,6 +80,16 @@ class Posterior:
     def prior(self) -> PartitionPrior:
         """The prior over partitions."""
         return self.plan.prior
+
+    @property
+    def mean_dynamics(self) -> Dynamics | None:
+        """The problem's dynamics, with unknown parameters at their posterior means."""
+        dynamics: Any = self.problem.dynamics
+        names = unknown_parameters(dynamics)
+        if not names:
+            return dynamics  # type: ignore[no-any-return]
+        made: Dynamics = dynamics.at({name: float(self.hyper[name].mean()) for name in names})
+        return made
 
     @property
     def n_chains(self) -> int:
@@ -110,8 +123,19 @@ class Posterior:
             self.actions.reshape(-1, self.problem.n_transitions),
             {name: values.ravel() for name, values in self.hyper.items()},
             self.plan.seed,
-            mixture_of(self.plan.concentration),
+            self._starts(),
+            mixture=mixture_of(self.plan.concentration),
         )
+
+    def _starts(self) -> Array | None:
+        """``(B, M)``: the node where each transition starts, where that is not known."""
+        incomplete = self.problem.incomplete
+        if self.imputed is None or incomplete is None or self.imputed.ndim > 3:
+            return None
+        observed = incomplete.observed.astype(self.imputed.dtype)
+        path = np.tile(observed, (self.n_chains * self.n_draws, 1))
+        path[:, incomplete.hidden] = self.imputed.reshape(len(path), -1)
+        return path[:, incomplete.starts]
 
     @cached_property
     def _at_nodes(self) -> Array:
@@ -221,15 +245,21 @@ class Posterior:
         index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
         return queries, np.where(index < len(nodes), index, -1)
 
-    # -- what happens next ----------------------------------------------------------------------
+    def _policies(
+        self,
+        states: Any,
+        draws: Array,
+        *,
+        extrapolate: Strategy | None = None,
+        n_neighbors: int | None = None,
+    ) -> Iterator[Array]:
+        """The policy at `states` by each of some draws, counted over all chains, ``(n, A)``."""
+        rule = self._rule(extrapolate, n_neighbors)
+        return self._predictor.each(*self._place(states), rule, draws)
 
-    def _dynamics(self, dynamics: Dynamics | None) -> Dynamics:
-        dynamics = dynamics if dynamics is not None else self.problem.dynamics
-        if dynamics is None:
-            raise ValueError(
-                "the problem was made without dynamics; give dynamics=, the model of the world"
-            )
-        return dynamics
+    # -- what happens next ----------------------------------------------------------------------
+    # Where the dynamics has unknown parameters, each draw's policy acts in its own world, and
+    # predictions are averages over up to `_forecast.MOST_WORLDS` draws, evenly spaced.
 
     def next_state(self, states: Any, *, dynamics: Dynamics | None = None, **how: Any) -> Array:
         """Probabilities of the next state in a finite space, ``Σ_j T(s' | s, j) p(j | s)``, (n, S).
@@ -237,28 +267,13 @@ class Posterior:
         In a continuous space, see `next_state_log_density` and `next_state_samples`. Further
         arguments go to `policy`.
         """
-        dynamics = self._dynamics(dynamics)
-        mix = getattr(dynamics, "next_state_probabilities", None)
-        if mix is None:
-            raise TypeError(
-                f"{type(dynamics).__name__} has no table of next states; "
-                "use next_state_log_density or next_state_samples"
-            )
-        queries = as_states(states)
-        return np.asarray(mix(queries, self.policy(queries, **how)))
+        return Forecast(self, dynamics, how).next_state(states)
 
     def next_state_log_density(
         self, states: Any, next_states: Any, *, dynamics: Dynamics | None = None, **how: Any
     ) -> Array:
         """``ln Σ_j T(s' | s, j) p(j | s, data)`` of each pair, ``(n,)``."""
-        from scipy.special import logsumexp
-
-        queries = as_states(states)
-        loglik = self._dynamics(dynamics).log_likelihood(queries, as_states(next_states))
-        if len(queries) == 0:
-            return np.empty(0)
-        distinct, index = distinct_states(queries)
-        return np.asarray(logsumexp(loglik + np.log(self.policy(distinct, **how))[index], axis=1))
+        return Forecast(self, dynamics, how).log_density(states, next_states)
 
     def next_state_samples(
         self,
@@ -270,16 +285,9 @@ class Posterior:
         **how: Any,
     ) -> Array:
         """Draws of the next state, ``(n_samples, n)`` integers or ``(n_samples, n, d)`` floats."""
-        from onlooker.worlds._rollout import draw_actions
-
         n_samples = positive_integer("n_samples", n_samples)
         rng = np.random.default_rng(random_state)
-        queries = as_states(states)
-        cumulative = np.cumsum(self.policy(queries, **how), axis=1)
-        tiled = np.concatenate([queries] * n_samples)
-        actions = draw_actions(np.concatenate([cumulative] * n_samples), rng)
-        drawn = self._dynamics(dynamics).sample(tiled, actions, rng)
-        return np.asarray(drawn.reshape(n_samples, len(queries), *queries.shape[1:]))
+        return Forecast(self, dynamics, how).samples(states, n_samples, rng)
 
     def log_predictive(
         self, demos: Demonstrations, *, dynamics: Dynamics | None = None, **how: Any
@@ -302,23 +310,11 @@ class Posterior:
     ) -> Demonstrations:
         """Imitate: simulate the predictive policy for `length` states from each start state.
 
+        Where the dynamics has unknown parameters, each trajectory moves by those of one draw.
         Further arguments go to `policy`.
         """
-        from onlooker.worlds._rollout import draw_actions, roll_out
-
-        dynamics = self._dynamics(dynamics)
-        start = as_states(start_states)
-        n_states = getattr(dynamics, "n_states", _MOST_TABULATED + 1)
-        table = None
-        if n_states <= _MOST_TABULATED:
-            table = np.cumsum(self.policy(np.arange(n_states), **how), axis=1)
-
-        def act(states: Array, rng: np.random.Generator) -> Array:
-            if table is not None:
-                return draw_actions(table[states], rng)
-            return draw_actions(np.cumsum(self.policy(states, **how), axis=1), rng)
-
-        return roll_out(start, length, act, dynamics, np.random.default_rng(random_state))[0]
+        rng = np.random.default_rng(random_state)
+        return Forecast(self, dynamics, how).rollout(start_states, length, rng)
 
     # -- partitions -----------------------------------------------------------------------------
 
@@ -364,11 +360,61 @@ class Posterior:
                 self.actions.reshape(-1, self.problem.n_transitions)[:1],
                 {name: np.array([values.mean()]) for name, values in self.hyper.items()},
                 self.plan.seed,
-                mixture_of(self.plan.concentration),
+                mixture=mixture_of(self.plan.concentration),
             )
             likely = single.likely(queries[other], self._rule("map", n_neighbors))[0]
             assigned[other] = np.where(likely > labels.max(), -1, likely)
         return assigned
+
+    # -- more data ------------------------------------------------------------------------------
+
+    def extend(
+        self,
+        demos: Any,
+        *,
+        draws: int | None = None,
+        tune: int = 100,
+        thin: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = True,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        client: Any = None,
+    ) -> Posterior:
+        """The posterior given more demonstrations as well; its chains go on from these.
+
+        Every chain starts at its last draw: what was found of the old states, actions and
+        hyper-parameters stands until it is drawn again, so that few sweeps need be discarded.
+        New states join the nearest old ones at first. This posterior stays as it is.
+
+        Parameters
+        ----------
+        demos
+            Demonstrations that are new, of the same world.
+        draws, tune, thin
+            As in `onlooker.sample`; by default as many draws as here, and as thin. Many new data
+            that differ from the old ask for a longer `tune`.
+        random_state, n_jobs, progress, store, resume, client
+            As in `onlooker.sample`.
+
+        Returns
+        -------
+        Posterior
+            Of old and new data together.
+        """
+        from onlooker.inference.extension import extension
+        from onlooker.inference.run import carry_out, stored_seed
+
+        plan = extension(
+            self,
+            demos,
+            stored_seed(random_state, store, resume),
+            draws=self.n_draws if draws is None else draws,
+            tune=tune,
+            thin=self.plan.thin if thin is None else thin,
+        )
+        return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
 
     # -- diagnostics, in and out ----------------------------------------------------------------
 

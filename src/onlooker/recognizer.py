@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from onlooker._validation import Array
 from onlooker._weights import Strategy
 from onlooker.demonstrations import Demonstrations
-from onlooker.hyper import Concentration
+from onlooker.hyper import Concentration, Prior
+from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.inference.problem import Problem
 from onlooker.inference.run import sample
 from onlooker.partitions import DistanceDependent
@@ -33,8 +34,9 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     partition
         The prior over partitions of the states; None: ``DistanceDependent()``. A grid search
         reaches into one that is given: ``partition__beta``, ``partition__decay__scale``.
-    nodes
-        Which states carry an indicator: see `Problem.from_demonstrations`.
+    nodes, observation_noise
+        Which states carry an indicator, and the noise that positions were seen with: see
+        `Problem.from_demonstrations`.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
     concentration, collapsed, blocked, draws, tune, chains, thin, n_jobs, progress, store, resume, \
@@ -84,6 +86,7 @@ client, random_state
         resume: bool = False,
         client: Any = None,
         random_state: Any = None,
+        observation_noise: float | Prior | None = None,
     ) -> None:
         self.dynamics = dynamics
         self.partition = partition
@@ -102,11 +105,17 @@ client, random_state
         self.resume = resume
         self.client = client
         self.random_state = random_state
+        self.observation_noise = observation_noise
 
     def fit(self, demos: Any, y: None = None) -> Self:
-        """Sample the posterior given demonstrations (a `Demonstrations`, or a list of arrays)."""
+        """Sample the posterior given demonstrations.
+
+        A `Demonstrations`, a list of arrays, or `IncompleteDemonstrations`.
+        """
+        if not isinstance(demos, IncompleteDemonstrations):
+            demos = Demonstrations(demos)
         self.problem_ = Problem.from_demonstrations(
-            Demonstrations(demos), self.dynamics, self.nodes
+            demos, self.dynamics, self.nodes, observation_noise=self.observation_noise
         )
         self.n_actions_ = self.problem_.n_actions
         self.posterior_ = sample(

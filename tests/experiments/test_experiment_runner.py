@@ -125,7 +125,7 @@ def test_the_record_holds_configuration_seed_versions_and_minutes(whole):
     assert info["config"] == json.loads(json.dumps(dataclasses.asdict(ToyConfig())))
     assert (info["seed"], info["runs"], info["failed"]) == (0, 6, [])
     assert {"onlooker", "numpy", "numba"} <= set(info["versions"])
-    assert info["run_minutes"] > 0
+    assert info["processor_minutes"] > 0
 
 
 def test_table_figure_and_comparison_are_written(whole):

@@ -209,7 +209,7 @@ def test_a_click_shows_what_the_library_says(page_of, studies):
     study = studies["plane"]
     likely = int(study.policy[5].argmax())
     assert f"action {likely}" in page.inner_text("#detail")
-    assert f"{round(100 * study.policy[5, likely])} %" in page.inner_text("#detail")
+    assert f"{round(100 * study.policy[5, likely])}\u00a0%" in page.inner_text("#detail")
 
 
 def test_a_state_that_there_is_not_is_refused_with_words(page_of):

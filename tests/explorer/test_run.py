@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlooker import Posterior
-from onlooker.explorer.run import Watched, marks, read
+from onlooker.explorer.run import Watched, drawn, marks, read
 from onlooker.inference.files import read_arrays, write_arrays
 from onlooker.inference.lock import Lock
 
@@ -167,6 +167,25 @@ def test_a_watched_run_is_followed_from_nothing_to_its_end(copy, tmp_path):
         np.testing.assert_array_equal(watched.study.consensus.labels, labels)
     finally:
         watched.stop()
+
+
+def test_how_far_a_run_is_can_be_told_without_reading_it(copy):
+    header = json.loads((copy / "run.json").read_text())
+    assert drawn(copy, header) == 30
+    shutil.rmtree(copy / "chain-001")
+    assert drawn(copy, header) == 0
+
+
+def test_a_growing_run_says_what_it_has_and_what_is_shown(copy):
+    watched = Watched(copy)
+    with Lock(copy):
+        watched.condition, watched.study = read(copy)
+    assert watched.text == watched.condition.text
+    watched.study.header["draws"] = 500
+    for chain in copy.glob("chain-*"):
+        (chain / "part-000000000090.npz").touch()  # 70 draws after 20 sweeps of tuning
+    assert "70 of 500" in watched.text
+    assert "first 30" in watched.text
 
 
 def test_what_was_read_stays_when_its_files_go(copy):

@@ -6,17 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onlooker import Problem
+from onlooker import Problem, anomaly
 from onlooker.explorer.compare import compare
 from onlooker.explorer.overview import in_short, overview
 from onlooker.explorer.packing import pack, to_json, unpack, zipped
 from onlooker.explorer.query import at_state, shares_at_nodes
+from onlooker.explorer.run import read
 from onlooker.explorer.space import graph_layout, space_of
 from onlooker.explorer.study import Study
 from onlooker.explorer.verdict import verdict
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Static
 from pictured_runs import KINDS
-from small_runs import made_up, plane_problem, ring_problem
+from small_runs import made_up, plane_problem, quick, ring_problem
 
 
 def made_up_study(problem=None, prior=None, **options):
@@ -113,6 +114,18 @@ def test_likely_actions_are_those_drawn_most_often(studies):
         counts = np.bincount(drawn[:, t], minlength=8)
         assert counts[action[t]] == counts.max()
         assert share[t] == pytest.approx(counts.max() / len(drawn))
+
+
+def test_trajectories_are_scored_as_the_library_scores_them(studies):
+    study = studies["grid"]
+    paths = study.posterior.problem.paths
+    states = study.posterior.problem.states[paths.nodes]
+    demos = np.split(states, paths.offsets[1:-1])
+    wanted = anomaly.score(study.posterior, demos, random_state=0, progress=False)
+    np.testing.assert_array_equal(study.anomaly.trajectories.score, wanted.trajectories.score)
+    np.testing.assert_allclose(study.anomaly.steps.surprise, study.surprise)
+    seen = overview(study)
+    assert [row["p_any"] for row in seen["anomaly"]] == wanted.trajectories.p_any.tolist()
 
 
 def test_the_consensus_is_the_posteriors_own(studies):
@@ -274,3 +287,62 @@ def test_runs_of_other_kinds_of_states_cannot_be_compared(studies):
     ring = made_up_study(problem=ring_problem(), prior=ChineseRestaurant(), hyper={"gamma": 1.0})
     assert not compare(studies["plane"], ring)["comparable"]
     assert "dimensions" in compare(studies["plane"], studies["space"])["reason"]
+
+
+# -- runs at the edge -----------------------------------------------------------------------------
+
+
+def manhattan(one, other):
+    """A metric that is code, which stores do not keep."""
+    return float(np.abs(one - other).sum())
+
+
+def stored_study(problem, prior, path, **options):
+    quick(problem, prior, store=path, **options)
+    condition, study = read(path)
+    assert study is not None, condition
+    for _ in study.refine():
+        pass
+    return study
+
+
+def test_a_run_of_one_state_one_action_and_one_draw_is_shown(tmp_path):
+    problem = Problem([0, 0], np.zeros((2, 1)))
+    study = stored_study(problem, ChineseRestaurant(), tmp_path / "run", draws=1, chains=1)
+    seen = json.loads(to_json(overview(study)))
+    assert seen["verdict"]["level"] == "unknown"
+    assert at_state(study, 0)["mean"] == [1.0]
+
+
+def test_a_prior_that_is_code_leaves_nodes_answered_and_other_states_refused(tmp_path):
+    prior = DistanceDependent(metric=manhattan)
+    study = stored_study(plane_problem(), prior, tmp_path / "run")
+    node = study.posterior.problem.states[1].tolist()
+    assert sum(at_state(study, node)["mean"]) == pytest.approx(1.0)
+    with pytest.raises(TypeError, match="no rule for states that are no nodes"):
+        at_state(study, [0.0, 0.0])
+    assert "metric=" in json.loads(to_json(overview(study)))["run"]["prior"]
+
+
+def test_a_cluster_for_every_state_is_shown(tmp_path):
+    study = stored_study(plane_problem(), Static(), tmp_path / "run")
+    assert study.reference.n_clusters == study.posterior.problem.n_nodes
+    assert json.loads(to_json(overview(study)))["complete"]
+
+
+def test_dynamics_that_are_code_cost_the_arrows_and_no_more(tmp_path):
+    class Own:
+        n_actions = 2
+
+        def log_likelihood(self, states, next_states):
+            return np.tile([0.0, -1.0], (len(states), 1))
+
+        def sample(self, states, actions, rng):
+            return states
+
+    problem = Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]]], Own())
+    study = stored_study(problem, ChineseRestaurant(), tmp_path / "run")
+    seen = json.loads(to_json(overview(study)))
+    assert seen["space"]["moves"] is seen["node_moves"] is seen["anomaly"] is None
+    assert "Own" in seen["data"]["dynamics"]
+    assert seen["steps"]["surprise"]

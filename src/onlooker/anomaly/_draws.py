@@ -60,6 +60,7 @@ class DrawnPolicies(Predictor):
         spread = np.linspace(0, n_draws - 1, min(most, n_draws)).astype(np.int64)
         # shuffled, so that a part of them is spread over the chains too
         chosen = np.random.default_rng(posterior.plan.seed).permutation(spread)
+        starts = posterior._starts()
         super().__init__(
             posterior.problem,
             posterior.prior,
@@ -67,6 +68,7 @@ class DrawnPolicies(Predictor):
             posterior.actions.reshape(n_draws, -1)[chosen],
             {name: values.ravel()[chosen] for name, values in posterior.hyper.items()},
             posterior.plan.seed,
+            None if starts is None else starts[chosen],
             mixture_of(posterior.plan.concentration),
         )
         self._states = states

@@ -14,7 +14,7 @@ from onlooker.anomaly._predictive import ENTRIES, FEW, Outcome, Predictive, Surp
 
 LEAST_SPREAD = 0.1  # nats; where the surprise is all but certain, rounding must not raise alarms
 
-_COLUMNS = (
+COLUMNS = (
     "score", "p_value", "p_calm", "p_misfit", "p_change", "p_standstill", "p_any",
     "standstill", "n_replicates",
 )  # fmt: skip
@@ -57,11 +57,11 @@ class Judge:
         """Verdicts on all trajectories, as many at a time as memory should hold."""
         n_steps = np.diff(self.first)
         chunk = np.cumsum(n_steps * self.n_replicates) // ENTRIES
-        table = np.empty((len(n_steps), len(_COLUMNS)))
+        table = np.empty((len(n_steps), len(COLUMNS)))
         for number in np.unique(chunk):
             which = np.flatnonzero(chunk == number)
             table[which] = self._compare(which)
-        columns = dict(zip(_COLUMNS, table.T.copy(), strict=True))
+        columns = dict(zip(COLUMNS, table.T.copy(), strict=True))
         return columns | {name: columns[name].astype(np.int64) for name in _COUNTS}
 
     def _compare(self, which: Array) -> Array:
@@ -71,10 +71,10 @@ class Judge:
         seen = seen.reshape(1, len(steps))
         observed = self._statistics(seen, steps, offsets)[0]
         pool = self._replicate(steps, offsets, self.n_replicates)
-        out = np.empty((len(which), len(_COLUMNS)))
+        out = np.empty((len(which), len(COLUMNS)))
         left = np.arange(len(which))
         for more in [*rounds(self.n_replicates, self.most), 0]:
-            out[left], beyond = _rank(observed[left], pool)
+            out[left], beyond = rank(observed[left], pool)
             rare = beyond < FEW
             left = left[rare]
             if more == 0 or len(left) == 0:
@@ -116,11 +116,13 @@ class Judge:
         return np.round(out, 9)  # equal histories are ties, whatever the rounding
 
 
-def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
+def rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     """Where trajectories stand among their replicates; and how few of these are beyond them.
 
+    Takes statistics ``(k, 5)`` and those of replicates ``(R, k, 5)``, gives `COLUMNS`, ``(k, 9)``.
     The smallest of the five p-values is itself ranked among the smallest of each replicate, so it
-    needs no correction.
+    needs no correction. Many replicates are first in one of five; among those that tie, the one
+    that stands out by more standard deviations is the odder.
     """
     from scipy.stats import rankdata
 
@@ -128,8 +130,16 @@ def _rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     n = len(together)
     beyond = n + 1 - rankdata(together, method="min", axis=0)  # itself included
     smallest = beyond.min(axis=-1)
-    p_any = (smallest <= smallest[0]).mean(axis=0)
-    spread = np.maximum(pool[..., 0].std(axis=0), LEAST_SPREAD)
-    score = (observed[:, 0] - pool[..., 0].mean(axis=0)) / spread
-    columns = [score, *(beyond[0] / n).T, p_any, observed[:, 4], np.full(len(observed), n - 1)]
+    mean, sd = pool.mean(axis=0), pool.std(axis=0)
+    standing_out = ((together - mean) / np.maximum(sd, 1e-9)).max(axis=-1)
+    as_odd = smallest < smallest[0]
+    as_odd |= (smallest == smallest[0]) & (standing_out >= standing_out[0])
+    score = (observed[:, 0] - mean[:, 0]) / np.maximum(sd[:, 0], LEAST_SPREAD)
+    columns = [
+        score,
+        *(beyond[0] / n).T,
+        as_odd.mean(axis=0),
+        observed[:, 4],
+        np.full(len(observed), n - 1),
+    ]
     return np.column_stack(columns), smallest[0] - 1

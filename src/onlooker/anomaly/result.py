@@ -218,14 +218,32 @@ class AnomalyScores:
         nominal
             Scores, by the same posterior, of nominal trajectories that it was not sampled from.
         by
-            The column to compare: ``"score"`` or a p-value.
+            What to compare: ``"score"``, a p-value (``"p_change"``), or ``"any"``: the score and
+            all p-values together, without need of a correction.
         """
+        if by == "any":
+            return self._against_all(nominal.trajectories)
         column = getattr(self.trajectories, by, None)
         if column is None or not (by == "score" or by.startswith("p_")):
-            raise ValueError(f"by must be 'score' or a p-value of the trajectories, got {by!r}")
+            raise ValueError(
+                f"by must be 'score', 'any' or a p-value of the trajectories, got {by!r}"
+            )
         sign = 1 if by == "score" else -1
         known = np.sort(-sign * getattr(nominal.trajectories, by))
         return (1 + np.searchsorted(known, -sign * column, side="right")) / (1 + len(known))
+
+    def _against_all(self, nominal: TrajectoryScores) -> Array:
+        """The nominal trajectories take the place of replicates, the same for all."""
+        from onlooker.anomaly._judge import COLUMNS, rank
+        from onlooker.anomaly._predictive import parts
+
+        mine, pool = _oddities(self.trajectories), _oddities(nominal)
+        p_values = np.empty(len(mine))
+        for part in parts(len(mine), pool.size):
+            some = mine[part]
+            repeated = np.broadcast_to(pool[:, None], (len(pool), *some.shape))
+            p_values[part] = rank(some, repeated)[0][:, COLUMNS.index("p_any")]
+        return p_values
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers for JSON; infinite values become None."""
@@ -242,6 +260,12 @@ def adjust(p_values: Array) -> Array:
     from scipy.stats import false_discovery_control
 
     return np.asarray(false_discovery_control(p_values)) if len(p_values) else p_values
+
+
+def _oddities(scores: TrajectoryScores) -> Array:
+    """``(k, 5)``: larger is odder, as `Judge` has them."""
+    p_values = (scores.p_calm, scores.p_misfit, scores.p_change, scores.p_standstill)
+    return np.column_stack([scores.score, *(-np.log(p) for p in p_values)])
 
 
 def _columns(scores: Any) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def score(
         that helped to define what is nominal looks more so than it is, and its p-values are too
         large.
     dynamics
-        The model of the world; by default the posterior's.
+        The model of the world; by default the posterior's, where unknown parameters of it take
+        their posterior means.
     n_replicates, max_replicates
         Replicates of each trajectory, and of those with a small p-value.
     parameter_uncertainty
@@ -93,7 +94,7 @@ def score(
     if drawn:
         if extrapolate is None and is_spatial(posterior.prior):
             extrapolate = "local"
-        dynamics = dynamics if dynamics is not None else posterior.problem.dynamics
+        dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         policy = posterior.policy(distinct, extrapolate=extrapolate)
     elif hasattr(posterior, "predict_proba"):
         dynamics = dynamics if dynamics is not None else getattr(posterior, "dynamics", None)
@@ -266,6 +267,7 @@ def _bar(wanted: bool | None, work: int, n_actions: int) -> Iterator[Tick]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(console=Console(file=sys.stderr)) as bar:
         task = bar.add_task("simulating the nominal behaviour", total=work)
         yield lambda steps: bar.advance(task, steps)
+        bar.update(task, completed=work)  # how many are needed is only known in the end

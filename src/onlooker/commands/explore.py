@@ -23,6 +23,9 @@ def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
 
     explorer = Explorer(runs, port)
     thread = explorer.start()
+    for run in runs:
+        if not run.exists():
+            click.echo(f"There is no run {str(run)!r} yet; the page waits for it.", err=True)
     click.echo(f"{explorer.url}\nCtrl-C ends it.")
     try:
         if not no_browser:

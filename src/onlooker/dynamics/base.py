@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from onlooker._validation import Array, as_array
+from onlooker.hyper import Prior
+
+Values = Mapping[str, float]
+"""Values of the unknown parameters of a dynamics."""
 
 
 @runtime_checkable
@@ -25,6 +30,38 @@ class Dynamics(Protocol):
 
     def sample(self, states: Array, actions: Array, rng: np.random.Generator) -> Array:
         """Draw a next state for every pair of state and action."""
+
+
+@runtime_checkable
+class UncertainDynamics(Dynamics, Protocol):
+    """A dynamics with unknown parameters, which are inferred along with the policy.
+
+    What it does as a `Dynamics` is what it does at the means of the parameters' priors. It may
+    have a method ``transition_likelihood(states, next_states)`` that returns a quick
+    `TransitionLikelihood`; without one, its `at` is asked for a whole table again and again.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, Prior]:
+        """The unknown parameters and their priors; none if all is known."""
+
+    def at(self, values: Values) -> Dynamics:
+        """The dynamics with these values of the parameters."""
+
+
+class TransitionLikelihood(Protocol):
+    """How likely some transitions are, as a function of unknown parameters."""
+
+    def given(self, actions: Array) -> Callable[[Values], float]:
+        """``ln p(s' | s, a)`` of all transitions, as a function of the parameters."""
+
+    def fill(self, values: Values, likelihood: Array) -> None:
+        """Write ``T(s' | s, j)``, ``(M, A)``, each row scaled to a maximum of 1."""
+
+
+def unknown_parameters(dynamics: Any) -> dict[str, Prior]:
+    """What is to be inferred about a dynamics; empty if all is known."""
+    return dict(dynamics.parameters) if isinstance(dynamics, UncertainDynamics) else {}
 
 
 def check_actions(actions: Array, n_actions: int, n_states: int) -> Array:

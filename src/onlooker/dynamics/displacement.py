@@ -17,7 +17,8 @@ from onlooker._validation import (
     read_only,
 )
 from onlooker.demonstrations import Demonstrations, as_real_states
-from onlooker.dynamics.base import check_actions
+from onlooker.dynamics.base import TransitionLikelihood, Values, check_actions
+from onlooker.hyper import Prior, check_hyper
 
 if TYPE_CHECKING:
     from onlooker.dynamics.proposal import StepAccount
@@ -34,7 +35,14 @@ class DisplacementDynamics:
         ``(A, d)``: the mean displacement of each action.
     sigma
         Standard deviation of the noise: a number; ``(A,)``, one an action, the same in every
-        dimension; or ``(A, d)``, or ``(1, d)`` for all actions alike.
+        dimension; or ``(A, d)``, or ``(1, d)`` for all actions alike. A prior infers one number.
+    step
+        A length that all `steps` are multiplied by; a prior infers it.
+
+    Notes
+    -----
+    With a prior, draws are found in ``posterior.hyper`` under ``"sigma"`` and ``"step"``; the
+    dynamics by itself is the one at the priors' means.
 
     Attributes
     ----------
@@ -48,11 +56,20 @@ class DisplacementDynamics:
     np.int64(1)
     """
 
-    def __init__(self, steps: Any, sigma: Any) -> None:
+    def __init__(self, steps: Any, sigma: Any, step: float | Prior = 1.0) -> None:
         steps = np.array(finite_array("steps", steps, ndim=2))  # a copy: the caller's may change
         if 0 in steps.shape:
             raise ValueError(f"steps must be (A, d) with A, d > 0, got shape {steps.shape}")
-        self.steps = read_only(steps)
+        check_hyper("step", step)
+        self.parameters: dict[str, Prior] = {
+            name: value
+            for name, value in (("sigma", sigma), ("step", step))
+            if isinstance(value, Prior) and not isinstance(value, type)
+        }
+        self.unit_steps = read_only(steps if isinstance(step, Prior) else float(step) * steps)
+        self.steps = read_only(step.mean * steps) if isinstance(step, Prior) else self.unit_steps
+        if "sigma" in self.parameters:
+            sigma = sigma.mean
         self.sigma: float | Array = _check_sigma(sigma, steps.shape)
         self.account: StepAccount | None = None
         if isinstance(self.sigma, float):
@@ -67,7 +84,12 @@ class DisplacementDynamics:
 
     @classmethod
     def compass(
-        cls, n_directions: int = 24, step: float = 1.0, sigma: float = 0.2, *, stay: bool = False
+        cls,
+        n_directions: int = 24,
+        step: float | Prior = 1.0,
+        sigma: float | Prior = 0.2,
+        *,
+        stay: bool = False,
     ) -> Self:
         """Steps of one length in `n_directions` directions, from the x axis counter-clockwise.
 
@@ -76,11 +98,24 @@ class DisplacementDynamics:
         from onlooker.dynamics.proposal import directions
 
         n_directions = positive_integer("n_directions", n_directions)
-        step = positive_number("step", step)
-        steps = step * directions(n_directions, 2)
+        steps = directions(n_directions, 2)
         if stay:
             steps = np.vstack([steps, np.zeros(2)])
-        return cls(steps, sigma)
+        return cls(steps, sigma, step)
+
+    def at(self, values: Values) -> Self:
+        """The dynamics with known noise and step length."""
+        return type(self)(self.unit_steps, values.get("sigma", self.sigma), values.get("step", 1.0))
+
+    def transition_likelihood(self, states: Any, next_states: Any) -> TransitionLikelihood:
+        """The likelihood of transitions as a function of noise and step length."""
+        from onlooker.inference.likelihoods import DisplacementLikelihood
+
+        moves = self.displacements(
+            self._check("states", states), self._check("next_states", next_states)
+        )
+        spread = np.ones_like(self._sigma) if "sigma" in self.parameters else self._sigma
+        return DisplacementLikelihood(moves, self.unit_steps, spread)
 
     @classmethod
     def from_demonstrations(
@@ -156,9 +191,10 @@ class DisplacementDynamics:
     def __repr__(self) -> str:
         low, high = self._sigma.min(), self._sigma.max()
         noise = f"{low:g}" if low == high else f"{low:.3g} to {high:.3g}"
+        told = {"sigma": noise} | {name: repr(prior) for name, prior in self.parameters.items()}
         return (
             f"{type(self).__name__}({self.n_actions} actions in {self.n_dims} dimensions, "
-            f"sigma={noise})"
+            f"{', '.join(f'{name}={value}' for name, value in told.items())})"
         )
 
     def _check(self, name: str, states: Any) -> Array:

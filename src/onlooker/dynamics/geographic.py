@@ -9,6 +9,7 @@ import numpy as np
 from onlooker import geography
 from onlooker._validation import Array
 from onlooker.dynamics.displacement import DisplacementDynamics
+from onlooker.hyper import Prior
 
 
 class GeographicDynamics(DisplacementDynamics):
@@ -27,8 +28,8 @@ class GeographicDynamics(DisplacementDynamics):
     ----------
     steps
         ``(A, 2)``: km to the east and to the north.
-    sigma
-        Noise in km, in the shapes that `DisplacementDynamics` takes.
+    sigma, step
+        Noise in km, and a length that multiplies the steps, as `DisplacementDynamics` takes them.
 
     Examples
     --------
@@ -37,8 +38,8 @@ class GeographicDynamics(DisplacementDynamics):
     np.int64(0)
     """
 
-    def __init__(self, steps: Any, sigma: Any) -> None:
-        super().__init__(steps, sigma)
+    def __init__(self, steps: Any, sigma: Any, step: float | Prior = 1.0) -> None:
+        super().__init__(steps, sigma, step)
         if self.n_dims != 2:
             raise ValueError(
                 f"steps must be (A, 2), km to the east and north, got shape {self.steps.shape}"

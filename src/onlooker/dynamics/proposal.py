@@ -22,7 +22,7 @@ _SHARE_OF_STAYING = 0.01
 _BETWEEN = 3.0  # sigma from a step between two directions to either of them
 _LEAST_NOISE = 0.05  # of the step's length
 _JITTER = 0.05  # of the median step: shorter ones are no speed
-_ABSURD = 1e6  # times the median step: not looked at when speeds and noise are estimated
+_ABSURD = 1e6  # times the median step
 _ROWS = 100_000  # steps looked at a time
 _SHOWN = 5
 _ROUNDS, _SETTLED = 200, 1e-4  # nats a step
@@ -165,23 +165,29 @@ def propose(
             "give the actions yourself: DisplacementDynamics(steps, sigma)"
         )
     unit = _unit(scale, moves)
-    steps = _some(moves / unit)
+    steps, typical = _some(moves / unit)
     units = directions(n_directions, moves.shape[1])
-    rings = (_likely if noise == "estimate" else _quantised)(steps, units, n_speeds, stay, sigma)
+    given = None if sigma is None else sigma / typical
+    rings = (_likely if noise == "estimate" else _quantised)(steps, units, n_speeds, stay, given)
+    unit = unit * typical
     still = np.zeros((int(rings.stays), moves.shape[1]))
     found = np.vstack([*(length * units for length in rings.lengths), still]) * unit
     spread = np.repeat(rings.sigma, [len(units)] * len(rings.lengths) + [int(rings.stays)])
     if scale is not None:
         return Proposal(found, spread[:, None] * unit)
-    return Proposal(found, spread if sigma is None else sigma)
+    return Proposal(found, spread * typical if sigma is None else sigma)
 
 
-def _some(steps: Array) -> Array:
-    """As many steps as are needed, evenly from all tracks, without those that would overflow."""
+def _some(steps: Array) -> tuple[Array, float]:
+    """As many steps as are needed, evenly from all tracks, in units of the typical one.
+
+    Steps so long that their squares would drown all others are left out.
+    """
     size = np.abs(steps).max(axis=1)
-    steps = steps[size <= _ABSURD * np.median(size[size > 0])]
+    typical = float(np.median(size[size > 0]))
+    steps = steps[size <= _ABSURD * typical] / typical
     few = steps[:: -(-len(steps) // _MOST_STEPS)]
-    return few if few.any() else steps
+    return (few if few.any() else steps), typical
 
 
 def _unit(scale: Any, moves: Array) -> Array:
@@ -318,8 +324,11 @@ class _Fit:
         self.sigma = np.append(0.3 * start, 0.3 * start[0])  # the last is for staying
         if sigma is not None:
             self.sigma[:] = sigma
-        self.weights = np.full((len(start), len(units)), 0.98 / (len(start) * len(units)))
-        self.rest = np.array([0.01 if stays else 0.0, 0.01])  # staying, outliers
+        near = np.mean(self.squared < (0.5 * start[0]) ** 2)  # parked tracks must not feed a ring
+        self.rest = np.array([np.clip(near, 0.01, 0.9) if stays else 0.0, 0.01])
+        """Weights of staying and of outliers."""
+        n_actions = len(start) * len(units)
+        self.weights = np.full((len(start), len(units)), (1 - self.rest.sum()) / n_actions)
 
     def run(self) -> _Fit:
         """Climb until a round gains next to nothing."""

@@ -179,3 +179,5 @@ class Experiment:
     references: tuple[Reference, ...]
     claims: Callable[[pd.DataFrame, Any], list[Claim]]
     caption: str
+    remarks: str = ""
+    """What is known of the differences from the reference."""

@@ -77,7 +77,7 @@ def _opening(results: list[Result]) -> str:
         "independent Monte Carlo runs, with data (and in Example 2 (b) and (c) a world) "
         "of their own.",
         "",
-        "| experiment | runs | default | failed | seed | minutes in one process | date "
+        "| experiment | runs | default | failed | seed | processor minutes | date "
         "| agree with the reference |",
         "|---|---|---|---|---|---|---|---|",
     ]
@@ -86,7 +86,7 @@ def _opening(results: list[Result]) -> str:
         lines.append(
             f"| [{one.experiment.name}](#{one.experiment.name}) | {one.info['runs']} "
             f"| {one.experiment.config().runs} | {len(one.info['failed'])} | {one.info['seed']} "
-            f"| {one.info['run_minutes']:.1f} | {one.info['date']} "
+            f"| {_number(one.info.get('processor_minutes'))} | {one.info['date']} "
             f"| {verdicts.count(True)} of {len(verdicts)} |"
         )
     fewer = [one for one in results if one.info["runs"] < one.experiment.config().runs]
@@ -98,18 +98,16 @@ def _opening(results: list[Result]) -> str:
             "those few runs, so that agreement and disagreement are both less sure than they "
             "look; the same command with more runs goes on from here.",
         ]
-    minutes = sum(
-        one.info["run_minutes"] / one.info["runs"] * one.experiment.config().runs for one in results
-    )
     lines += [
-        "",
-        f"With the default numbers of runs the experiments on this page take {minutes:.0f} minutes "
-        "in one process, by extrapolation from the runs made.",
         "",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".",
         "",
     ]
     return "\n".join(lines)
+
+
+def _number(minutes: float | None) -> str:
+    return "not recorded" if minutes is None else f"{minutes:.1f}"
 
 
 def _claims(results: list[Result]) -> str:
@@ -154,6 +152,7 @@ def _section(result: Result, pictures: str) -> str:
             "known it is taken to be ours.",
             "",
             comparison_table(_compared(result)),
+            *([result.experiment.remarks, ""] if result.experiment.remarks else []),
         ]
     )
 

@@ -110,12 +110,18 @@ def _record(
             for one in finished
             if one.rows is None
         ],
-        "run_minutes": sum(one.seconds for one in good) / 60,
+        "processor_minutes": _minutes(good),
         "minutes_of_this_command": minutes,
         "jobs": "cluster" if scheduler is not None else jobs,
         "date": datetime.now(UTC).date().isoformat(),
         "versions": versions(),
     }
+
+
+def _minutes(finished: list[Finished]) -> float | None:
+    """Processor time of all runs; None where that of some is not known."""
+    known = [one.seconds for one in finished if one.seconds is not None]
+    return sum(known) / 60 if len(known) == len(finished) else None
 
 
 def versions() -> dict[str, str]:

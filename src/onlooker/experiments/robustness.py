@@ -165,4 +165,8 @@ EXPERIMENT = Experiment(
         "averaging over actions cancels the perturbation; (b) judges the same policies by the "
         "clean model. Mean over runs with a band of one standard deviation."
     ),
+    remarks=(
+        "EM under a wrong model comes out worse than the reference; its start and its coupling "
+        "are choices that the paper leaves open."
+    ),
 )

@@ -25,7 +25,8 @@ class Finished:
 
     run: int
     rows: list[Row] | None
-    seconds: float
+    seconds: float | None
+    """Processor time; None if it was not recorded."""
     error: str = ""
     """The traceback, if it failed."""
 
@@ -37,7 +38,7 @@ def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) 
 
     from onlooker.diagnostics import ConvergenceWarning
 
-    began = time.perf_counter()
+    began = time.thread_time()  # whatever else the machine is doing
     try:
         # One thread: matrix products would else depend, in the last digit, on the machine's cores.
         with threadpool_limits(1), warnings.catch_warnings():
@@ -46,8 +47,8 @@ def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) 
             warnings.simplefilter("ignore", BaselineWarning)
             rows = run_one(config, run)
     except Exception:
-        return Finished(run, None, time.perf_counter() - began, traceback.format_exc())
-    return Finished(run, rows, time.perf_counter() - began)
+        return Finished(run, None, time.thread_time() - began, traceback.format_exc())
+    return Finished(run, rows, time.thread_time() - began)
 
 
 class Store:
@@ -63,7 +64,7 @@ class Store:
     def put(self, finished: Finished) -> None:
         """Keep a run; its file appears whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        record = {"run": finished.run, "seconds": finished.seconds, "rows": finished.rows}
+        record = {"run": finished.run, "processor": finished.seconds, "rows": finished.rows}
         text = json.dumps(record).encode()
         write_atomically(self.path(finished.run), lambda file: file.write(text))
 
@@ -71,7 +72,7 @@ class Store:
         """A run that was kept, to the last digit; None if there is none that can be read."""
         try:
             record = json.loads(self.path(run).read_text(encoding="utf-8"))
-            return Finished(record["run"], record["rows"], record["seconds"])
+            return Finished(record["run"], record["rows"], record.get("processor"))
         except (OSError, ValueError, KeyError):
             return None
 

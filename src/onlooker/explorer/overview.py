@@ -54,11 +54,12 @@ def overview(study: Study) -> dict[str, Any]:
         "node_moves": pack(study.node_moves)
         if "policy" in study.__dict__ and study.node_moves is not None
         else None,
-        "controllers": [_controller(one) for one in study.controllers] if study.complete else None,
+        "controllers": _controllers(study),
         "unsure": _unsure(study),
         "hyper": _hyper(study),
         "paths": _paths(study),
         "steps": _steps(study),
+        "anomaly": _anomaly(study),
         "level": LEVEL,
     }
 
@@ -210,6 +211,12 @@ def _consensus(study: Study) -> dict[str, Any] | None:
     }
 
 
+def _controllers(study: Study) -> list[dict[str, Any]] | None:
+    if "controllers" not in study.__dict__:
+        return None
+    return [_controller(one) for one in study.controllers]
+
+
 def _controller(one: Controller) -> dict[str, Any]:
     return {
         "number": one.number,
@@ -281,10 +288,24 @@ def _steps(study: Study) -> dict[str, Any] | None:
         return None
     action, share = study.likely_actions
     surprise = study.surprise
-    return {
+    found = {
         "surprise": pack(surprise),
         "typical": float(np.median(surprise)),
         "unusual": float(np.quantile(surprise, 0.95)),
         "action": pack(action, "u2"),
         "share": pack(share),
     }
+    if study.anomaly is not None:
+        steps = study.anomaly.steps
+        found |= {"expected": pack(steps.expected), "p_value": pack(steps.p_value)}
+    return found
+
+
+def _anomaly(study: Study) -> list[dict[str, Any]] | None:
+    """Each trajectory among simulations of itself."""
+    if study.anomaly is None:
+        return None
+    columns = ("score", "p_any", "p_change", "onset", "end", "n_unexplained")
+    table = study.anomaly.to_dict()["trajectories"]
+    rows = zip(*(table[name] for name in columns), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]

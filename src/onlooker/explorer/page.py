@@ -16,6 +16,7 @@ _SCRIPTS = (
     "source.js",
     "surface.js",
     "map.js",
+    "layers.js",
     "charts.js",
     "panels.js",
     "detail.js",

@@ -11,6 +11,7 @@ from onlooker._prediction import Clusters
 from onlooker._validation import Array
 from onlooker.explorer.study import LEVEL, Study
 
+_MOST_COUNTED = 4_000_000  # numbers held at a time
 _FEWEST = 1000  # controllers drawn at least for an interval
 
 
@@ -91,11 +92,15 @@ def shares_at_nodes(study: Study, n: int) -> tuple[Array, Array]:
     """
     names = study.names()
     n_nodes, k = len(names.reference), names.n_reference
-    counts = np.zeros((n_nodes, k), dtype=np.int32)
-    parents = names.parents
-    at = np.arange(n_nodes)
-    for b, labels in enumerate(names.labels):
-        counts[at, parents[names.first[b] + labels]] += 1
     n = min(n, k)
-    likely = np.argsort(-counts, axis=1, kind="stable")[:, :n]
-    return likely, np.take_along_axis(counts, likely, axis=1) / len(names.labels)
+    likely = np.empty((n_nodes, n), dtype=np.int64)
+    share = np.empty((n_nodes, n))
+    some = max(1, _MOST_COUNTED // max(k, len(names.labels)))
+    for start in range(0, n_nodes, some):
+        part = slice(start, start + some)
+        parents = names.parents[names.first[:-1, None] + names.labels[:, part]]
+        counts = np.zeros((parents.shape[1], k), dtype=np.int32)
+        np.add.at(counts, (np.arange(len(counts)), parents), 1)
+        likely[part] = np.argsort(-counts, axis=1, kind="stable")[:, :n]
+        share[part] = np.take_along_axis(counts, likely[part], axis=1) / len(parents)
+    return likely, share

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 State = Literal["loading", "missing", "waiting", "broken", "growing", "stopped", "finished"]
 _LEAST_PAUSE = 1.0  # seconds between two looks at a store
-_SHARE = 0.2  # of the time that may be spent on reading a store that grows
+_MOST_PAUSE = 10.0
+_SHARE = 0.35  # of the time that may be spent on reading a store that grows
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,17 @@ def marks(path: Path) -> tuple[Any, ...]:
         return (writer, header, len(parts), max((p.stat().st_mtime_ns for p in parts), default=0))
     except OSError:  # a part may be overtaken, and a run removed, while we look
         return ()
+
+
+def drawn(path: Path, header: dict[str, Any]) -> int:
+    """Draws that every chain of a store has, by the names of its parts alone."""
+    least = header["draws"]
+    for chain in range(header["chains"]):
+        parts = (path / f"chain-{chain:03d}").glob("part-*.npz")
+        sweeps = max((int(part.stem.removeprefix("part-")) for part in parts), default=0)
+        done = max(0, sweeps - header["options"]["tune"]) // header["options"]["thin"]
+        least = min(least, done)
+    return int(least)
 
 
 def read(path: Path, before: Study | None = None) -> tuple[Condition, Study | None]:
@@ -112,13 +124,17 @@ def _without_draws(
 
 def _with_draws(study: Study) -> Condition:
     posterior, planned = study.posterior, study.header["draws"]
-    have = f"{posterior.n_draws:,} of {planned:,} draws of {posterior.n_chains} chains"
+    have = f"{posterior.n_draws:,} of {planned:,} draws of {_chains(posterior.n_chains)}"
     if study.growing:
         return Condition("growing", f"Sampling goes on: {have}.")
     if posterior.n_draws < planned or posterior.n_chains < study.header["chains"]:
         text = f"The run was stopped: it holds {have}. Sampling with resume=True goes on with it."
         return Condition("stopped", text)
     return Condition("finished", f"Finished: {have}.")
+
+
+def _chains(n: int) -> str:
+    return "1 chain" if n == 1 else f"{n} chains"
 
 
 class Watched:
@@ -150,6 +166,21 @@ class Watched:
         with self._change:
             self._change.wait_for(lambda: self.version > version, seconds)
 
+    @property
+    def text(self) -> str:
+        """The condition in words; of a run that grows, also how far it is by now."""
+        study = self.study
+        if self.condition.state != "growing" or study is None:
+            return self.condition.text
+        done, shown = drawn(self.path, study.header), study.posterior.n_draws
+        if done <= shown:
+            return self.condition.text
+        planned = study.header["draws"]
+        return (
+            f"Sampling goes on: {done:,} of {planned:,} draws a chain; the first {shown:,} of "
+            f"{_chains(study.posterior.n_chains)} are shown."
+        )
+
     def _publish(self, condition: Condition, study: Study | None) -> None:
         with self._change:
             self.condition, self.study = condition, study
@@ -164,7 +195,8 @@ class Watched:
                 seen = now
                 self._read()
             cost = time.monotonic() - began
-            self._stop.wait(max(_LEAST_PAUSE, cost / _SHARE if self.condition.changing else 0.0))
+            pause = cost / _SHARE if self.condition.changing else 0.0
+            self._stop.wait(min(max(_LEAST_PAUSE, pause), _MOST_PAUSE))
 
     def _read(self) -> None:
         condition, study = read(self.path, before=self.study)

@@ -130,7 +130,7 @@ class Explorer(ThreadingHTTPServer):
                     "name": run.name,
                     "version": run.version,
                     "state": run.condition.state,
-                    "text": run.condition.text,
+                    "text": run.text,
                     "changing": run.condition.changing or _unfinished(run),
                     "ready": run.study is not None,
                 }
@@ -139,8 +139,10 @@ class Explorer(ThreadingHTTPServer):
         )
 
     def _wait(self, known: list[int]) -> None:
-        slice_ = 0.1 if len(self.runs) > 1 else _LONGEST_WAIT
-        for _ in range(int(_LONGEST_WAIT / slice_)):
+        """Return when a run is newer than known, soon if one grows, or after some time."""
+        slice_ = 0.1 if len(self.runs) > 1 else 1.0
+        growing = any(run.condition.state == "growing" for run in self.runs)
+        for _ in range(int((1.0 if growing else _LONGEST_WAIT) / slice_)):
             for run, version in zip(self.runs, known, strict=True):
                 if run.version > version:
                     return

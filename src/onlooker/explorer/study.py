@@ -30,9 +30,11 @@ from onlooker.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onlooker.anomaly import AnomalyScores
     from onlooker.consensus import ConsensusResult, CredibleBall
 
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
+_MOST_SCORED = 200_000  # steps whose trajectories are simulated
 _MOST_CONTROLLERS = 60  # that are described one by one
 _EPOCHS = itertools.count(1)
 LEVEL = 0.9  # probability of credible intervals
@@ -108,6 +110,7 @@ class Study:
     consensus: ConsensusResult | None = None
     ball: CredibleBall | None = None
     summary: pd.DataFrame | None = None
+    anomaly: AnomalyScores | None = None
     graph: Array | None = None
     complete: bool = False
     """Whether all costly findings are there."""
@@ -127,7 +130,8 @@ class Study:
         """What can be known at once; `before` is the same run with fewer draws."""
         hold(posterior)
         # the last draw stands for all until the consensus is found
-        labels = posterior.labels[0, -1] if before is None else before.reference.labels
+        same = before is not None and before.header.get("fingerprint") == header.get("fingerprint")
+        labels = before.reference.labels if before and same else posterior.labels[0, -1]
         reference = Reference.of(labels)
         return cls(posterior, space_of(posterior), reference, header, notes or [], growing)
 
@@ -147,6 +151,8 @@ class Study:
         yield
         self._find_consensus()
         self.controllers  # noqa: B018
+        yield
+        self._score_trajectories()
         self.complete = True
         yield
 
@@ -163,6 +169,17 @@ class Study:
         if self.growing:  # colours must not jump while someone watches
             reference = aligned(reference, self.reference.labels)
         self.reference = Reference.of(reference)
+
+    def _score_trajectories(self) -> None:
+        """How odd each trajectory is among simulations of itself, where that can be known."""
+        problem = self.posterior.problem
+        paths, small = problem.paths, problem.n_transitions <= _MOST_SCORED
+        if paths is None or problem.dynamics is None or self.growing or not small:
+            return
+        from onlooker.anomaly import score
+
+        demos = np.split(problem.states[paths.nodes], paths.offsets[1:-1])
+        self.anomaly = score(self.posterior, demos, random_state=0, progress=False)
 
     # -- findings -------------------------------------------------------------------------------
 
@@ -286,5 +303,6 @@ def hold(posterior: Posterior) -> None:
     """Let `posterior` keep its counts."""
     made = posterior._predictor
     posterior._predictor = Held(
-        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.mixture
-    )
+        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.starts,
+        made.mixture,
+    )  # fmt: skip

@@ -10,10 +10,13 @@ from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, 
 from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.controllers import draw_controllers
 from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
+from onlooker.inference.imputation import make_imputer
 from onlooker.inference.indicators import Scheme
+from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
-from onlooker.inference.state import Data, State, Tables, count, make_tables
+from onlooker.inference.starts import start_at
+from onlooker.inference.state import Data, Point, State, Tables, count, make_tables
 
 _NO_CONTROLLERS = np.zeros((0, 0))
 
@@ -38,8 +41,10 @@ class Chain:
     rng
         The chain's own generator.
     state
-        Where to go on from; without it the chain starts with actions drawn from their
-        likelihoods.
+        Where to go on from.
+    point
+        Where to start; without state and point the chain starts as the prior likes to, with
+        actions drawn from their likelihoods.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Chain:
         blocked: bool = False,
         rng: np.random.Generator | None = None,
         state: State | None = None,
+        point: Point | None = None,
     ) -> None:
         self.problem = problem
         self.partition = partition
@@ -61,27 +67,51 @@ class Chain:
         self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
+        self.parameters: ParameterSampler | None = None
+        self.imputer = make_imputer(problem)
+        moving = problem.incomplete is not None and problem.states.ndim == 2
+        if problem.parameters or moving:
+            self.parameters = ParameterSampler(problem, self.layout)
+            self.data = Data(self.layout.first, self.parameters.likelihood)
         if state is None:
-            self.state = self._start(rng)
+            self.state = self._start(rng, point)
             self.tables = self._make_tables()
             if not self.collapsed:
                 self.state.arrays["controllers"] = np.empty(self.state.counts.cluster.shape)
                 self.draw_controllers()
         else:
             self.state = state
+            if self.imputer is not None:
+                self.imputer.restore(self, state)
+            if self.parameters is not None:
+                self.parameters.set(state.hyper)
             self.tables = self._make_tables()
 
-    def _start(self, rng: np.random.Generator | None) -> State:
+    def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
-        actions = np.empty(self.problem.n_transitions, dtype=np.int32)
-        draw_from_likelihood(actions, self.data.likelihood, rng)
-        labels, arrays, hyper = self.partition.start(rng)
-        counts = count(
-            actions, labels, self.data.first, self.problem.n_actions, self.partition.n_slots
-        )
+        hyper: dict[str, float] = {}
         if self.mixture is None:
-            hyper = {"alpha": start_of(self.concentration), **hyper}  # type: ignore[arg-type]
-        return State(rng, actions, labels, counts, hyper, arrays)
+            hyper["alpha"] = start_of(self.concentration)  # type: ignore[arg-type]
+        if self.parameters is not None:
+            hyper |= self.parameters.start()
+        if point is not None:
+            hyper |= {name: point.hyper[name] for name in hyper}
+        more: dict[str, Array] = {}
+        if self.imputer is not None:
+            more, unseen = self.imputer.start(self)
+            hyper |= unseen
+        if self.parameters is not None:
+            self.parameters.set(hyper)
+        if point is None:
+            actions = np.empty(self.problem.n_transitions, dtype=np.int32)
+            draw_from_likelihood(actions, self.data.likelihood, rng)
+            labels, arrays, own = self.partition.start(rng)
+        else:
+            actions = point.actions[self.layout.order].astype(np.int32)
+            labels, arrays, own = start_at(self.partition, point, rng)
+        n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
+        counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
+        return State(rng, actions, labels, counts, hyper | own, arrays | more)
 
     @property
     def alpha(self) -> float:
@@ -132,8 +162,10 @@ class Chain:
         )
 
     def sweep(self) -> None:
-        """Draw actions, controllers, partition and hyper-parameters once."""
+        """Draw the unseen, actions, dynamics, controllers, partition and hyper-parameters once."""
         state = self.state
+        if self.imputer is not None:
+            self.imputer.update(self)
         if self.collapsed:
             self._draw_components()
             collapsed_actions(
@@ -155,6 +187,8 @@ class Chain:
                 self.blocked,
                 state.rng,
             )
+        if self.parameters is not None:
+            self.parameters.update(state)
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
         if self.collapsed:
@@ -165,9 +199,14 @@ class Chain:
 
     def draw_controllers(self) -> None:
         """Draw the controller of every slot, given actions and partition."""
-        state = self.state
+        self.state.arrays["controllers"][:] = self.controllers_given_counts()
+
+    def controllers_given_counts(self) -> Array:
+        """``θ_k ~ Dir(ξ_k + α)`` of every slot."""
         self._draw_components()
-        draw_controllers(state.arrays["controllers"], state.counts.cluster, self.tables, state.rng)
+        controllers = np.empty(self.state.counts.cluster.shape)
+        draw_controllers(controllers, self.state.counts.cluster, self.tables, self.state.rng)
+        return controllers
 
     # -- what a state says ----------------------------------------------------------------------
 
@@ -196,6 +235,14 @@ class Chain:
         return links
 
     @property
+    def imputed(self) -> Array | None:
+        """The states that were not seen; None if all were."""
+        if self.imputer is None:
+            return None
+        imputed = self.imputer.imputed(self.state)
+        return imputed if len(imputed) else None
+
+    @property
     def n_controllers(self) -> int:
         """Clusters in use."""
         return int(np.count_nonzero(self.state.counts.size))
@@ -218,7 +265,12 @@ class Chain:
     def log_joint(self) -> float:
         """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
         state = self.state
-        chosen = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1)
+        if self.imputer is not None:
+            loglik = self.imputer.log_likelihood(self)
+        elif self.parameters is None:
+            loglik = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1).sum()
+        else:
+            loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
         if self.mixture is not None:
             log_dm = shares_of(state.counts.cluster[used], self.tables)[1].sum()
@@ -227,4 +279,4 @@ class Chain:
                 self.tables.action[0][state.counts.cluster[used]].sum()
                 - self.tables.total[0][state.counts.total[used]].sum()
             )
-        return float(chosen.sum() + log_dm + self.partition.log_prior(state))
+        return float(loglik + log_dm + self.partition.log_prior(state))

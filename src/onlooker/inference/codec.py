@@ -14,6 +14,7 @@ from onlooker._validation import Array
 from onlooker.partitions.base import PartitionPrior
 
 if TYPE_CHECKING:
+    from onlooker.dynamics import TabularDynamics
     from onlooker.dynamics.base import Dynamics
 
 
@@ -89,54 +90,94 @@ def _displacements() -> dict[str, type]:
     return {made.__name__: made for made in (DisplacementDynamics, GeographicDynamics)}
 
 
-def encode_dynamics(dynamics: Dynamics | None, arrays: dict[str, Array]) -> Any:
-    """Tables and codebooks are stored; anything else is only named."""
-    from onlooker.dynamics import TabularDynamics
+def encode_dynamics(
+    dynamics: Dynamics | None, arrays: dict[str, Array], name: str = "dynamics"
+) -> Any:
+    """Tables and codebooks are stored; anything else is only named.
+
+    Arrays go to `arrays` under names that start with `name`.
+    """
+    from onlooker.dynamics import SlipperyDynamics, TabularDynamics
 
     if dynamics is None:
         return None
     if isinstance(dynamics, _displacements().get(type(dynamics).__name__, ())):
-        arrays["dynamics.steps"] = dynamics.steps  # type: ignore[attr-defined]
-        sigma = encode(dynamics.sigma, "dynamics.sigma", arrays)  # type: ignore[attr-defined]
-        return {"class": type(dynamics).__name__, "sigma": sigma}
-    if isinstance(dynamics, TabularDynamics):
-        if not dynamics.is_sparse:
-            arrays["dynamics.table"] = dynamics.toarray()
-            return {"class": "TabularDynamics", "sparse": False}
-        for action, matrix in enumerate(dynamics.matrices):
-            for part in ("data", "indices", "indptr"):
-                arrays[f"dynamics.{action}.{part}"] = getattr(matrix, part)
-        return {
-            "class": "TabularDynamics",
-            "sparse": True,
-            "n_states": dynamics.n_states,
-            "n_actions": dynamics.n_actions,
+        steps: Any = dynamics
+        arrays[f"{name}.steps"] = steps.unit_steps
+        found = {"sigma": steps.sigma} | steps.parameters
+        return {"class": type(dynamics).__name__} | {
+            key: encode(value, f"{name}.{key}", arrays) for key, value in found.items()
         }
-    return {"opaque": f"{type(dynamics).__module__}.{type(dynamics).__qualname__}"}
+    if isinstance(dynamics, SlipperyDynamics):
+        success = dynamics.parameters.get("success", dynamics.success)
+        return {
+            "class": "SlipperyDynamics",
+            "intended": encode_dynamics(dynamics.intended, arrays, f"{name}.intended"),
+            "slip": encode_dynamics(dynamics.slip, arrays, f"{name}.slip"),
+            "success": encode(success, f"{name}.success", arrays),
+        }
+    if isinstance(dynamics, TabularDynamics):
+        return _encode_table(dynamics, arrays, name)
+    from onlooker.inference.other_dynamics import encode_other
+
+    return encode_other(dynamics, arrays)
 
 
-def decode_dynamics(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
+def _encode_table(dynamics: TabularDynamics, arrays: dict[str, Array], name: str) -> Any:
+    if not dynamics.is_sparse:
+        arrays[f"{name}.table"] = dynamics.toarray()
+        return {"class": "TabularDynamics", "sparse": False}
+    for action, matrix in enumerate(dynamics.matrices):
+        for part in ("data", "indices", "indptr"):
+            arrays[f"{name}.{action}.{part}"] = getattr(matrix, part)
+    return {
+        "class": "TabularDynamics",
+        "sparse": True,
+        "n_states": dynamics.n_states,
+        "n_actions": dynamics.n_actions,
+    }
+
+
+def decode_dynamics(
+    value: Any, arrays: dict[str, Array], name: str = "dynamics"
+) -> Dynamics | None:
     """Undo `encode_dynamics`; None where the dynamics were not stored."""
-    from onlooker.dynamics import TabularDynamics
+    from onlooker.dynamics import SlipperyDynamics
 
     if value is None or "opaque" in value:
         return None
-    if value["class"] in _displacements():
-        made: Dynamics = _displacements()[value["class"]](
-            arrays["dynamics.steps"], decode(value["sigma"], arrays)
-        )
-        return made
-    if not value["sparse"]:
-        return TabularDynamics(arrays["dynamics.table"])
+    try:
+        if value["class"] in _displacements():
+            known = {key: decode(value[key], arrays) for key in ("sigma", "step") if key in value}
+            made: Dynamics = _displacements()[value["class"]](arrays[f"{name}.steps"], **known)
+            return made
+        if value["class"] == "SlipperyDynamics":
+            intended, slip = (
+                decode_dynamics(value[part], arrays, f"{name}.{part}")
+                for part in ("intended", "slip")
+            )
+            return SlipperyDynamics(intended, slip, decode(value["success"], arrays))
+    except CannotDecode:  # a prior of the user's own
+        return None
+    if value["class"] == "TabularDynamics":
+        return _decode_table(value, arrays, name)
+    from onlooker.inference.other_dynamics import decode_other
+
+    return decode_other(value, arrays)
+
+
+def _decode_table(value: Any, arrays: dict[str, Array], name: str) -> TabularDynamics:
     from scipy.sparse import csr_array
 
+    from onlooker.dynamics import TabularDynamics
+
+    if not value["sparse"]:
+        return TabularDynamics(arrays[f"{name}.table"])
     n = value["n_states"]
     return TabularDynamics(
         [
             csr_array(
-                tuple(
-                    arrays[f"dynamics.{action}.{part}"] for part in ("data", "indices", "indptr")
-                ),
+                tuple(arrays[f"{name}.{action}.{part}"] for part in ("data", "indices", "indptr")),
                 shape=(n, n),
             )
             for action in range(value["n_actions"])

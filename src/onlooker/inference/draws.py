@@ -53,6 +53,8 @@ class Draws:
     """``(draw,)`` each."""
     links: Array | None = None
     """``(draw, N)``: the ddCRP's."""
+    imputed: Array | None = None
+    """``(draw, H)`` or ``(draw, H, d)``: states that were not seen."""
 
     def __len__(self) -> int:
         return len(self.log_joint)
@@ -63,12 +65,16 @@ class Draws:
         problem = chain.problem
         nodes = narrow(problem.n_nodes)
         has_links = "forest.link" in chain.state.arrays
+        unseen = chain.imputed
+        if unseen is not None and unseen.ndim == 1:
+            unseen = unseen.astype(nodes)
         return cls(
             np.empty((n_draws, problem.n_nodes), dtype=nodes),
             np.empty((n_draws, problem.n_transitions), dtype=narrow(problem.n_actions)),
             np.empty(n_draws),
             {name: np.empty(n_draws) for name in _hyper(chain)},
             np.empty((n_draws, problem.n_nodes), dtype=nodes) if has_links else None,
+            None if unseen is None else np.empty((n_draws, *unseen.shape), dtype=unseen.dtype),
         )
 
     def put(self, index: int, chain: Chain) -> None:
@@ -82,6 +88,8 @@ class Draws:
             self.hyper[key][index] = value
         if self.links is not None:
             self.links[index] = chain.links
+        if self.imputed is not None:
+            self.imputed[index] = chain.imputed
 
     def paste(self, index: int, block: Draws) -> None:
         """Keep the draws of `block` from number `index` on."""
@@ -96,6 +104,7 @@ class Draws:
             self.log_joint[index],
             {name: values[index] for name, values in self.hyper.items()},
             None if self.links is None else self.links[index],
+            None if self.imputed is None else self.imputed[index],
         )
 
     def as_arrays(self) -> dict[str, Array]:
@@ -104,6 +113,8 @@ class Draws:
         arrays |= {f"hyper.{name}": values for name, values in self.hyper.items()}
         if self.links is not None:
             arrays["links"] = self.links
+        if self.imputed is not None:
+            arrays["imputed"] = self.imputed
         return arrays
 
     @classmethod
@@ -115,7 +126,12 @@ class Draws:
             if name.startswith("hyper.")
         }
         return cls(
-            arrays["labels"], arrays["actions"], arrays["log_joint"], hyper, arrays.get("links")
+            arrays["labels"],
+            arrays["actions"],
+            arrays["log_joint"],
+            hyper,
+            arrays.get("links"),
+            arrays.get("imputed"),
         )
 
 

@@ -11,10 +11,13 @@ import numpy as np
 
 from onlooker._validation import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
-from onlooker.dynamics.base import Dynamics
+from onlooker.dynamics.base import Dynamics, unknown_parameters
+from onlooker.hyper import Prior
+from onlooker.incomplete import Incomplete, IncompleteDemonstrations
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
+_TAKEN = {"alpha", "beta", "gamma", "nu", "offset", "scale"}  # names of other hyper-parameters
 
 
 class UnidentifiableActionsWarning(UserWarning):
@@ -85,7 +88,9 @@ class Problem:
         self.node_of = read_only(node_of.astype(np.int64))
         self.loglik = read_only(_check_loglik(loglik, len(node_of)))
         self.dynamics: Dynamics | None = None
+        self.next_states: Array | None = None
         self.paths: Paths | None = None
+        self.incomplete: Incomplete | None = None
 
     def _warn_of_unidentifiable(self, stacklevel: int) -> None:
         if self.unidentifiable_share > 0:
@@ -100,9 +105,11 @@ class Problem:
     @classmethod
     def from_demonstrations(
         cls,
-        demos: Demonstrations,
+        demos: Demonstrations | IncompleteDemonstrations,
         dynamics: Dynamics,
         nodes: Literal["visited", "all"] | Any = "visited",
+        *,
+        observation_noise: float | Prior | None = None,
     ) -> Self:
         """Build the problem from what was seen and how the world moves.
 
@@ -116,8 +123,14 @@ class Problem:
             Which states carry an indicator. ``"visited"``: every distinct state seen, the last of
             each trajectory included. ``"all"``: every state of a finite space. An array of states:
             the visited ones and these, which join the inference without a transition.
+            ``"all"`` where integer states are unseen.
+        observation_noise
+            Standard deviation of Gaussian noise that positions were seen with: a number fixes it,
+            a prior infers it (``posterior.hyper["observation_noise"]``). Positions are then
+            unknown, and so are those that were not seen; the nodes stay where they were seen, or
+            on the straight line between those that were.
         """
-        if not isinstance(demos, Demonstrations):
+        if not isinstance(demos, Demonstrations | IncompleteDemonstrations):
             demos = Demonstrations(demos)
         if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
             what = dynamics if isinstance(dynamics, type) else type(dynamics)
@@ -125,6 +138,11 @@ class Problem:
                 f"dynamics must be a model with n_actions, log_likelihood and sample, such as "
                 f"TabularDynamics(T), got {what.__name__}"
             )
+        incomplete = None
+        if isinstance(demos, IncompleteDemonstrations) or observation_noise is not None:
+            from onlooker.inference.completion import completed
+
+            demos, incomplete = completed(demos, dynamics, nodes, observation_noise)
         states, next_states = demos.transitions()
         loglik = dynamics.log_likelihood(states, next_states)
         if np.shape(loglik) != (demos.n_transitions, dynamics.n_actions):
@@ -135,11 +153,61 @@ class Problem:
         node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
-        problem.dynamics = dynamics
+        problem.set_world(dynamics, next_states)
+        problem.incomplete = incomplete
         problem.paths = Paths(node_of_state, demos.offsets)
-        problem._warn_of_unidentifiable(stacklevel=3)
-        _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
+        if incomplete is None:  # else the likelihoods are those of a first guess
+            problem._warn_of_unidentifiable(stacklevel=3)
+            _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
         return problem
+
+    def extended(self, demos: Demonstrations) -> Problem:
+        """The problem with more demonstrations: old nodes and transitions first, as they are."""
+        if self.incomplete is not None:
+            raise ValueError("a problem with unseen or noisy states cannot be extended yet")
+        if self.dynamics is None:
+            raise ValueError(
+                "the problem was made without dynamics, so new transitions have no likelihood; "
+                "make it by Problem.from_demonstrations"
+            )
+        if demos.states.shape[1:] != self.states.shape[1:]:
+            raise ValueError(
+                f"new demonstrations have states of shape {demos.states.shape[1:]}, "
+                f"the problem's have {self.states.shape[1:]}"
+            )
+        starts, ends = demos.transitions()
+        loglik = self.dynamics.log_likelihood(starts, ends)
+        states, node = distinct_states(np.concatenate([self.states, demos.states]))
+        new = Problem.__new__(Problem)
+        new._set(
+            np.concatenate([self.node_of, node[self.n_nodes :][demos.transition_starts()]]),
+            np.concatenate([self.loglik, loglik]),
+            states,
+        )
+        if self.paths is not None:
+            new.paths = Paths(
+                np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
+                np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
+            )
+        known = self.next_states is not None
+        new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
+        return new
+
+    def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
+        """Keep the model of the world, and where the transitions end."""
+        taken = _TAKEN & unknown_parameters(dynamics).keys()
+        if taken:
+            raise ValueError(
+                f"dynamics has a parameter called {min(taken)!r}, the name of another "
+                "hyper-parameter; rename it"
+            )
+        self.dynamics = dynamics
+        self.next_states = None if next_states is None else read_only(next_states)
+
+    @property
+    def parameters(self) -> dict[str, Prior]:
+        """Unknown parameters of the dynamics, with their priors."""
+        return {} if self.next_states is None else unknown_parameters(self.dynamics)
 
     def _refuse_repeated_states(self) -> None:
         distinct, index = distinct_states(self.states)
@@ -255,7 +323,7 @@ def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Arr
 
 def _warn_of_misfit(dynamics: Any, loglik: Array, stacklevel: int) -> None:
     """Warn if a dynamics that can tell says that its actions are far from what was seen."""
-    if not hasattr(dynamics, "misfit"):
+    if not hasattr(dynamics, "misfit") or unknown_parameters(dynamics):
         return
     typical = float(np.median(dynamics.misfit(loglik)))
     if typical > _FAR:

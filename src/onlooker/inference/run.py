@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlooker._validation import positive_integer
@@ -19,6 +20,7 @@ from onlooker.inference.draws import Draws, join
 from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
 from onlooker.inference.store import Store, read_header
+from onlooker.inference.tempering import check_tempering
 
 if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
@@ -50,6 +52,7 @@ def sample(
     blocked: bool = False,
     resume: bool = False,
     client: Any = None,
+    tempering: int | Sequence[float] | None = None,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -86,6 +89,9 @@ def sample(
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
+    tempering
+        Rungs of parallel tempering for each chain, or the powers of the likelihood on them, such
+        as ``[1, 0.8, 0.6]``: for chains that stick. A sweep costs as many times more.
 
     Warns
     -----
@@ -94,8 +100,6 @@ def sample(
     ChainFailedWarning
         If a chain died; the others are kept.
     """
-    if resume and store is None:
-        raise ValueError("resume=True needs a store to go on with")
     plan = Plan(
         problem=problem,
         prior=prior,
@@ -106,14 +110,30 @@ def sample(
         tune=tune,
         thin=thin,
         chains=chains,
-        seed=_seed(random_state, store, resume),
+        seed=stored_seed(random_state, store, resume),
+        tempering=check_tempering(tempering),
     )
-    n_threads = _n_threads(n_jobs, chains)
+    return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
+
+
+def carry_out(
+    plan: Plan,
+    n_jobs: int | None,
+    progress: bool,
+    store: str | os.PathLike[str] | None,
+    resume: bool,
+    client: Any,
+    stacklevel: int,
+) -> Posterior:
+    """Run what is planned; the arguments are those of `sample`."""
+    if resume and store is None:
+        raise ValueError("resume=True needs a store to go on with")
+    n_threads = _n_threads(n_jobs, plan.chains)
     with contextlib.ExitStack() as stack:
         opened = None if store is None else stack.enter_context(Store(store, plan, resume))
         run = _Run(plan, opened)
         try:
-            with make_progress(progress, plan.n_sweeps * chains) as shown:
+            with make_progress(progress, plan.n_sweeps * plan.chains) as shown:
                 if client is None:
                     run.in_threads(n_threads, shown)
                 else:
@@ -124,12 +144,12 @@ def sample(
             run.flush_all()
             print(run.how_to_go_on(), file=sys.stderr)
             raise
-    posterior = run.gather()
-    check_convergence(posterior, stacklevel=3)
+    posterior = run.gather(stacklevel)
+    check_convergence(posterior, stacklevel=stacklevel)
     return posterior
 
 
-def _seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
+def stored_seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
     """The seed; without one, a stored run goes on with its own."""
     if random_state is None and store is not None and resume:
         header = read_header(store)
@@ -230,7 +250,7 @@ class _Run:
         path = str(self.store.path)
         return f"{stopped}; go on with the same call and store={path!r}, resume=True"
 
-    def gather(self) -> Posterior:
+    def gather(self, stacklevel: int) -> Posterior:
         """The draws of all chains that live."""
         from onlooker.posterior import Posterior
 
@@ -242,7 +262,7 @@ class _Run:
                 f"chain {runner.index} died after {runner.sweeps} sweeps ({runner.error!r}); "
                 f"{len(alive)} of {len(self.runners)} chains are kept{again}",
                 ChainFailedWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         if not alive:
             raise RuntimeError(f"every chain died; the first of {dead[0].error!r}") from dead[

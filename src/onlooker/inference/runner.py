@@ -14,7 +14,8 @@ from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.partition import PartitionSampler
 from onlooker.inference.problem import Problem
-from onlooker.inference.state import State
+from onlooker.inference.state import Point, State
+from onlooker.inference.tempering import TemperedChain, check_tempering, ladder
 from onlooker.partitions.base import PartitionPrior
 
 _MOST_ALPHA = 1e9
@@ -35,6 +36,9 @@ class Plan:
     chains: int
     seed: int
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
+    starts: Draws | None = None
+    """Where chains start, one point each; None: where the prior likes to."""
+    tempering: tuple[float, ...] | int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -51,6 +55,12 @@ class Plan:
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
         positive_integer("chains", self.chains)
+        check_tempering(self.tempering)
+        if self.tempering is not None and (self.problem.parameters or self.problem.incomplete):
+            raise ValueError(
+                "tempering raises known likelihoods to a power; it does not go with unknown "
+                "parameters of the dynamics or unseen states: leave tempering=None"
+            )
         if self.prior.collapsed_only and not self.collapsed:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
@@ -85,15 +95,27 @@ class Plan:
 
     def start(self, chain: int, sampler: PartitionSampler, state: State | None = None) -> Chain:
         """A chain at its beginning, or where `state` left it."""
-        return Chain(
-            self.problem,
-            sampler,
-            alpha=self.concentration,
-            collapsed=self.collapsed,
-            blocked=self.blocked,
-            rng=self.rng(chain),
-            state=state,
-        )
+        options: dict[str, Any] = {
+            "alpha": self.concentration,
+            "collapsed": self.collapsed,
+            "blocked": self.blocked,
+            "rng": self.rng(chain),
+            "state": state,
+            "point": None if self.starts is None else _point(self.starts, chain),
+        }
+        if self.tempering is None:
+            return Chain(self.problem, sampler, **options)
+        powers = ladder(self.problem, self.tempering)
+        return TemperedChain(self.problem, sampler, powers=powers, **options)
+
+
+def _point(starts: Draws, chain: int) -> Point:
+    return Point(
+        starts.labels[chain],
+        starts.actions[chain],
+        {name: float(values[chain]) for name, values in starts.hyper.items()},
+        None if starts.links is None else starts.links[chain],
+    )
 
 
 def seed_of(random_state: Any) -> int:
@@ -191,10 +213,7 @@ class Runner:
 
     def absorb(self, block: Draws, state: State, sweeps: int) -> None:
         """Take over what the same chain did elsewhere."""
-        if self._chain is None:
-            self._state = state
-        else:
-            self._chain.state = state
+        self._chain, self._state = None, state  # made anew: what goes with the state is, too
         self._buffer.paste(self.kept - self.first, block)
         self.sweeps = sweeps
 

@@ -21,6 +21,18 @@ class Data(NamedTuple):
     """``(M, A)``."""
 
 
+class Point(NamedTuple):
+    """Where a chain is to start, in the order of the problem's nodes and transitions."""
+
+    labels: Array
+    """``(N,)``."""
+    actions: Array
+    """``(M,)``."""
+    hyper: dict[str, float]
+    links: Array | None
+    """``(N,)``: the ddCRP's."""
+
+
 class Counts(NamedTuple):
     """The sufficient statistics, kept up to date by every kernel."""
 
@@ -92,6 +104,8 @@ class State:
     hyper: dict[str, float] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     """What a scheme or a prior adds: controllers, mixing weights, links and their lists."""
+    hotter: list[State] = field(default_factory=list)
+    """The other rungs of a tempered chain."""
 
     def copy(self) -> State:
         """An independent copy, generator included."""
@@ -102,7 +116,13 @@ class State:
         arrays = {"actions": self.actions, "labels": self.labels}
         arrays |= {f"counts.{name}": value for name, value in self.counts._asdict().items()}
         arrays |= {f"arrays.{name}": value for name, value in self.arrays.items()}
-        return arrays, {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
+        rest: dict[str, Any] = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
+        if self.hotter:
+            parts = [rung.as_arrays() for rung in self.hotter]
+            for number, (part, _) in enumerate(parts):
+                arrays |= {f"hotter{number}.{name}": value for name, value in part.items()}
+            rest["hotter"] = [inner for _, inner in parts]
+        return arrays, rest
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], rest: dict[str, Any]) -> State:
@@ -115,12 +135,21 @@ class State:
             labels=arrays["labels"],
             counts=Counts(*(arrays[f"counts.{name}"] for name in Counts._fields)),
             hyper=dict(rest["hyper"]),
-            arrays={
-                name.removeprefix("arrays."): value
-                for name, value in arrays.items()
-                if name.startswith("arrays.")
-            },
+            arrays=_below("arrays.", arrays),
+            hotter=[
+                cls.from_arrays(_below(f"hotter{number}.", arrays), inner)
+                for number, inner in enumerate(rest.get("hotter", ()))
+            ],
         )
+
+
+def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    """The arrays whose names start so, without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def count(actions: Array, labels: Array, first: Array, n_actions: int, n_slots: int) -> Counts:

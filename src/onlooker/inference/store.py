@@ -31,6 +31,7 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.incomplete import Incomplete
 from onlooker.inference.codec import (
     CannotDecode,
     UnknownPrior,
@@ -46,6 +47,7 @@ from onlooker.inference.lock import Lock
 from onlooker.inference.problem import Paths, Problem, UnidentifiableActionsWarning
 from onlooker.inference.runner import Plan, Runner
 from onlooker.inference.state import State
+from onlooker.inference.tempering import check_tempering
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
@@ -74,10 +76,24 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     options = {name: getattr(plan, name) for name in _OPTIONS}
     options["concentration"] = encode(plan.concentration, "concentration", arrays)
+    if plan.tempering is not None:  # runs without it are described as they always were
+        tempering = plan.tempering
+        options["tempering"] = tempering if isinstance(tempering, int) else list(tempering)
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
+    ends = {} if problem.next_states is None else {"next_states": problem.next_states}
+    if problem.incomplete is not None:
+        seen = problem.incomplete
+        arrays |= {"seen.observed": seen.observed, "seen.offsets": seen.offsets}
+        identity["observation_noise"] = encode(seen.noise, "observation_noise", arrays)
+    if problem.parameters:  # else the likelihoods say it all
+        arrays |= ends
+        identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
+    if plan.starts is not None:
+        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
     mark = fingerprint(identity, arrays)
+    arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
     if problem.paths is not None:
         arrays |= {f"paths.{name}": values for name, values in problem.paths._asdict().items()}
@@ -94,8 +110,8 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
             "dimensions": None if problem.states.ndim == 1 else problem.states.shape[1],
         },
         "prior_text": repr(plan.prior),
-        **identity,
         "dynamics": encode_dynamics(problem.dynamics, arrays),
+        **identity,
         "draws": plan.draws,
         "chains": plan.chains,
         "command": _command(),
@@ -119,7 +135,11 @@ def restore_plan(
     with warnings.catch_warnings():  # it was told when the problem was made
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
         problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
-    problem.dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    problem.set_world(dynamics, arrays.get("next_states"))
+    if "observation_noise" in header:
+        noise = decode(header["observation_noise"], arrays)
+        problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
     problem.paths = Paths(**paths) if paths else None
     if prior is None:
@@ -128,6 +148,7 @@ def restore_plan(
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
     options = {name: header["options"][name] for name in _OPTIONS}
+    starts = within("start.", arrays)
     return Plan(
         problem=problem,
         prior=prior,
@@ -135,6 +156,8 @@ def restore_plan(
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
+        tempering=check_tempering(header["options"].get("tempering")),
+        starts=Draws.from_arrays(starts) if starts else None,
         **options,
     )
 
@@ -313,7 +336,7 @@ class Store:
             )
         if found["fingerprint"] == header["fingerprint"]:
             return
-        for name in ("problem", "prior", "options", "seed"):
+        for name in ("problem", "prior", "options", "seed", "dynamics"):
             if found[name] != header[name]:
                 raise StoreMismatchError(
                     f"{self.path} holds another run ({_difference(name, found, header)}); choose "
@@ -324,7 +347,7 @@ class Store:
         )
 
 
-_OWN = {"lock", _PROBLEM}
+_OWN = {"lock", _PROBLEM, "fit.json"}  # the last is written by the command line, beforehand
 
 
 def _difference(name: str, found: dict[str, Any], header: dict[str, Any]) -> str:
@@ -349,6 +372,7 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         posterior.log_joint,
         dict(posterior.hyper),
         posterior.links,
+        posterior.imputed,
     )
     arrays = {f"run.{name}": values for name, values in arrays.items()}
     arrays |= {f"draws.{name}": values for name, values in draws.as_arrays().items()}

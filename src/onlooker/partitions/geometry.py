@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker._validation import Array, as_array, finite_array, positive_integer
+from onlooker._validation import Array, positive_integer
+from onlooker.partitions._places import (
+    check_coordinates,
+    check_distances,
+    in_space,
+    refuse_beyond,
+    refuse_overflow,
+)
 from onlooker.partitions.decay import Decay
 
 Metric = str | Callable[[Array, Array], float] | Array
@@ -20,7 +27,6 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 """Similarities below this share of their maximum are dropped: the default cut-off."""
 
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
-_LARGEST = 1e150  # a coordinate beyond it has no square
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
 _CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
@@ -92,11 +98,11 @@ class Geometry:
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
         self.states = states
-        self._table = None if coordinates is None else _check_coordinates(coordinates, states)
+        self._table = None if coordinates is None else check_coordinates(coordinates, states)
         self.matrix: Array | None = None
         self.metric = metric
         if not isinstance(metric, str) and not callable(metric):
-            self.matrix = _check_distances(metric)
+            self.matrix = check_distances(metric)
             by_state = states.ndim == 1 and len(self.matrix) > int(states.max())
             if not by_state and len(self.matrix) != len(states):
                 raise ValueError(
@@ -130,14 +136,14 @@ class Geometry:
     def coordinates(self, states: Array) -> Array:
         """The positions of `states`; on the Earth, points in space."""
         if states.ndim == 2:
-            _refuse_overflow("states", states)
+            refuse_overflow("states", states)
             places = states
         elif self._table is not None:
-            _refuse_beyond(states, len(self._table), "coordinates")
+            refuse_beyond(states, len(self._table), "coordinates")
             places = self._table[states]
         else:
             places = states[:, None].astype(np.float64)
-        return _in_space(places, self.metric) if self._on_earth else places
+        return in_space(places, str(self.metric)) if self._on_earth else places
 
     @cached_property
     def _nodes(self) -> Array:
@@ -186,7 +192,7 @@ class Geometry:
         assert self.matrix is not None
         by_state = self.states.ndim == 1 and len(self.matrix) > int(self.states.max())
         if by_state and states.ndim == 1:
-            _refuse_beyond(states, len(self.matrix), "the distance matrix")
+            refuse_beyond(states, len(self.matrix), "the distance matrix")
             return self.matrix[np.ix_(states, self.states)]
         if states is self.states:
             return self.matrix
@@ -401,61 +407,3 @@ def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
     own[missing, -1] = True
     keep = ~own
     return index[keep].reshape(n, width - 1), distance[keep].reshape(n, width - 1)
-
-
-def _in_space(places: Array, metric: Metric) -> Array:
-    """Longitude and latitude as points in space; further columns as further dimensions."""
-    if places.shape[1] < 2 or (metric == "haversine" and places.shape[1] > 2):
-        more = "; further columns need metric='chord'" if places.shape[1] > 2 else ""
-        raise ValueError(
-            f"metric {metric!r} is for longitude and latitude, but the states have "
-            f"{places.shape[1]} column(s){more}"
-        )
-    return np.hstack([geography.in_space(places[:, :2]), places[:, 2:]])
-
-
-def _refuse_beyond(states: Array, n_states: int, what: str) -> None:
-    if len(states) and states.max() >= n_states:
-        where = int(np.argmax(states >= n_states))
-        raise ValueError(
-            f"state {states[where]} at index {where} has no row in {what} ({n_states} rows)"
-        )
-
-
-def _refuse_overflow(name: str, coordinates: Array) -> None:
-    if np.abs(coordinates).max(initial=0.0) > _LARGEST:
-        where = int(np.argmax((np.abs(coordinates) > _LARGEST).any(axis=1)))
-        raise ValueError(
-            f"{name} holds {coordinates[where].tolist()} at index {where}, so far away that "
-            "distances overflow; rescale it"
-        )
-
-
-def _check_coordinates(coordinates: Any, states: Array) -> Array:
-    table = as_array("coordinates", coordinates)
-    table = finite_array("coordinates", table[:, None] if table.ndim == 1 else table, ndim=2)
-    _refuse_overflow("coordinates", table)
-    if states.ndim == 2:
-        raise ValueError("coordinates are for integer states; these states are vectors already")
-    _refuse_beyond(states, len(table), "coordinates")
-    return table
-
-
-def _check_distances(metric: Any) -> Array:
-    matrix = finite_array("metric", metric, ndim=2)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"metric must be a square matrix of distances, got {matrix.shape}")
-    if (matrix < 0).any():
-        i, j = (int(x) for x in np.argwhere(matrix < 0)[0])
-        raise ValueError(f"metric[{i}, {j}] is negative; distances are not")
-    own = np.diagonal(matrix)
-    if own.any():
-        i = int(np.argmax(own != 0))
-        raise ValueError(
-            f"metric[{i}, {i}] is {own[i]:g}; a state is at distance 0 from itself "
-            "(distances are wanted, not similarities)"
-        )
-    if not np.allclose(matrix, matrix.T):
-        i, j = (int(x) for x in np.argwhere(~np.isclose(matrix, matrix.T))[0])
-        raise ValueError(f"metric[{i}, {j}] differs from metric[{j}, {i}]; distances are symmetric")
-    return matrix

@@ -193,7 +193,7 @@
 
   function renderCaption() {
     const what = state.colour === "cluster"
-      ? `Colour and shape: ${state.frame ? "the controllers of this draw, named after the consensus; hollow: splinters of the one they are named after" : run.is_consensus ? "the controllers of the consensus partition" : "the controllers of the last draw"}.`
+      ? `Colour and shape: ${state.frame ? "the controllers of this draw, named after the consensus; hollow: parts that split off, which the consensus does not have" : run.is_consensus ? "the controllers of the consensus partition" : "the controllers of the last draw"}.`
       : `Colour: ${onlooker.scales[state.colour].label.toLowerCase()}.`;
     const field = run.node_moves && state.field !== "none" && run.space.kind !== "abstract" ? " Arrows and roses: the mean policy of the states nearby." : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
@@ -240,6 +240,22 @@
     for (const name of sections) onlooker.panels[name](run, name === "facts" ? source : act);
   }
   function renderAll() {
+    const hand = heldByHand();
+    renderEverything();
+    hand();
+  }
+
+  // A page that follows a run is made anew under its reader's hands: keep the focus and the typing.
+  function heldByHand() {
+    const focus = document.activeElement && document.activeElement.id;
+    const typed = [...document.querySelectorAll("#ask input")].map((input) => [input.id, input.value]);
+    return () => {
+      for (const [id, value] of typed) if (byId(id) && value) byId(id).value = value;
+      if (focus && byId(focus) && document.activeElement !== byId(focus)) byId(focus).focus({ preventScroll: true });
+    };
+  }
+
+  function renderEverything() {
     byId("content").hidden = false;
     byId("trouble").hidden = true;
     clampChoices();
@@ -295,6 +311,7 @@
     if (run === fresh && !byId("content").hidden) return;
     const moved = !run || run.number !== fresh.number;
     run = fresh;
+    if (moved) put(byId("ask")); // another run has other states
     if (moved) Object.assign(state, { frame: null, picked: null, trajectory: null, step: null, highlight: null, graph: false, x: 0, y: 1 });
     renderAll();
     if (moved) compare();
@@ -314,7 +331,7 @@
   listen(["field"], renderCaption);
   listen(["highlight"], () => { renderLegend(); onlooker.panels.controllers(run, act); });
   listen(["frame"], showFrame);
-  listen(["picked"], () => onlooker.showDetail(run, other(), act));
+  listen(["picked"], () => { onlooker.fillAsk(state.picked); onlooker.showDetail(run, other(), act); });
   listen(["trajectory"], () => onlooker.showTrajectory(run, act));
   listen(["step"], () => onlooker.showStep(run, act));
   listen(["other"], compare);

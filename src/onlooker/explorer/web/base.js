@@ -51,9 +51,10 @@ const onlooker = {};
     return text.replace("-", "−");
   };
   onlooker.percent = (x) => {
-    if (x > 0 && x < 0.005) return "< 1 %";
-    if (x < 1 && x > 0.995) return "> 99 %";
-    return `${Math.round(100 * x)} %`;
+    const space = "\u00a0"; // a number and its unit stay on one line
+    if (x > 0 && x < 0.005) return `<${space}1${space}%`;
+    if (x < 1 && x > 0.995) return `>${space}99${space}%`;
+    return `${Math.round(100 * x)}${space}%`;
   };
   onlooker.plural = (n, one, many) => `${onlooker.number(n)} ${n === 1 ? one : many}`;
 

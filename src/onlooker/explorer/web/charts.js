@@ -111,24 +111,29 @@
   };
 
   // Surprise along a trajectory; `pick(t)` is told which step is pointed at.
-  onlooker.surpriseChart = (width, run, { surprise, action, share }, chosen, pick) => {
+  onlooker.surpriseChart = (width, run, path, chosen, pick) => {
+    const { surprise, expected, action, share } = path;
     const ink = onlooker.ink();
-    const odd = onlooker.isDark() ? "#F0712C" : "#D55E00";
+    const alarm = onlooker.isDark() ? "#F0712C" : "#D55E00";
+    const odd = run.odd(path);
     const height = 140;
     const left = 42;
     const { typical, unusual } = run.steps;
-    const low = Math.min(typical, ...surprise);
-    const high = Math.max(unusual, ...surprise) + 1e-9;
+    const low = Math.min(typical, ...surprise, ...(expected || []));
+    const high = Math.max(typical, expected ? -Infinity : unusual, ...surprise, ...(expected || [])) + 1e-9;
     const step = (width - left - 4) / surprise.length;
     const y = (v) => 8 + (height - 32) * (1 - (v - low) / (high - low));
     const parts = ticks(low, high, 3).map((v) => [
       line(left, y(v), width - 4, y(v), ink.line, 0.7), text(left - 4, y(v) + 4, number(v, 3), "end"),
     ]);
-    parts.push(svg("line", { x1: left, x2: width - 4, y1: y(unusual), y2: y(unusual), stroke: odd, "stroke-dasharray": "5 4" }));
     surprise.forEach((v, t) => parts.push(svg("rect", {
       x: left + step * t, y: Math.min(y(v), height - 27), width: Math.max(0.7, step * 0.9), height: Math.max(1.5, y(low) - y(v)),
-      fill: t === chosen ? ink.ink : v > unusual ? odd : ink.accent,
+      fill: t === chosen ? ink.ink : odd[t] ? alarm : ink.accent,
     }, svg("title", {}, `step ${t}: surprise ${number(v)}; action ${action[t]} in ${percent(share[t])} of draws`))));
+    if (expected) {
+      const d = expected.map((v, t) => `M${(left + step * t).toFixed(1)} ${y(v).toFixed(1)}h${(0.9 * step).toFixed(1)}`).join("");
+      parts.push(svg("path", { d, stroke: ink.ink, "stroke-width": 1.6, fill: "none" }));
+    } else parts.push(svg("line", { x1: left, x2: width - 4, y1: y(unusual), y2: y(unusual), stroke: alarm, "stroke-dasharray": "5 4" }));
     parts.push(text(left, height - 6, "step 0", "start"), text(width - 4, height - 6, String(surprise.length - 1), "end"));
     const chart = frame(width, height, "Surprise at every step of the trajectory", parts);
     const at = (event) => {

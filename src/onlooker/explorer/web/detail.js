@@ -23,6 +23,7 @@
       },
     }, names.map((name, k) => el("label", {}, name, inputs[k])), el("button", { type: "submit" }, "Ask")));
     onlooker.fillAsk = (picked) => {
+      if (!picked) return;
       const values = real ? picked.place : [run.stateOf(picked.site)];
       values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(5)) : value; });
     };
@@ -47,7 +48,6 @@
       const anywhere = run.source.live ? "Click any point of the map, visited or not" : "Click a state on the map";
       return put(box, el("p", { class: "caption" }, `${anywhere}, to see what is done there, how sure that is, and who was near.`));
     }
-    onlooker.fillAsk(picked);
     const question = ++asked;
     const began = performance.now();
     const where = picked.site === null ? picked.place : run.stateOf(picked.site);
@@ -93,13 +93,13 @@
       near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
         el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${one.trajectory}, step ${one.step}`),
         one.distance > 0 ? `, ${number(one.distance)} away` : ", right here")))
-        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This store does not hold its trajectories: it is older than that."),
+        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not the trajectories that they are of."),
     ];
   }
 
   onlooker.showTrajectory = (run, act) => {
     const box = byId("trajectory");
-    if (!run.paths) return put(box, el("p", { class: "caption" }, "This store does not hold its trajectories: it is older than that."));
+    if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not the trajectories that they are of."));
     const n = run.data.trajectories;
     const k = state.trajectory;
     const input = el("input", { type: "number", id: "trajectory-number", min: "0", max: String(n - 1), value: k === null ? "" : String(k), placeholder: `0 – ${n - 1}`,
@@ -114,18 +114,30 @@
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
     if (!path.surprise) return put(box, form, el("p", { class: "caption" }, "Being worked out …"));
-    const odd = path.surprise.filter((v) => v > run.steps.unusual).length;
+    const odd = run.odd(path).filter(Boolean).length;
+    const rare = path.p_value ? "so surprising that simulations of them rarely are" : "among the 5 % most surprising of all";
     const t = state.step === null ? null : Math.min(state.step, path.surprise.length - 1);
     const slider = el("input", { type: "range", min: "0", max: String(path.surprise.length - 1), value: String(t ?? 0), "aria-label": "Step of the trajectory",
       oninput: (event) => act.step(Number(event.target.value)) });
     const chart = el("div", { id: "surprise" }, onlooker.surpriseChart(onlooker.widthOf(box), run, path, t, act.step));
     const words = el("p", { id: "step-words" }, stepWords(run, path, t));
     put(box, form,
-      el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} among the 5 % most surprising of all.`),
+      judged(run, k),
+      el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} ${rare}.`),
       chart, el("div", { class: "controls" }, el("label", { class: "long" }, "Step", slider)), words,
-      el("p", { class: "caption" }, "Surprise of a step: −ln of its predictive density. The run was fitted to these very steps, so it is an understatement. Dashed: what 95 % of all steps stay below."));
+      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: what is to be expected at that state; orange: a step as surprising has a probability of 2 % or less." : "Dashed: what 95 % of all steps stay below."} The run was fitted to these very steps, so they look less odd than they are.`));
     return null;
   };
+
+  // The trajectory as a whole, among simulations of itself.
+  function judged(run, k) {
+    if (!run.anomaly) return null;
+    const { score, p_any, p_change, onset, end, n_unexplained } = run.anomaly[k];
+    const words = [`Score ${number(score)} (0 is usual, above 3 is rare); of simulated trajectories ${percent(p_any)} are as odd in some respect.`];
+    if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
+    if (p_change <= 0.05 && onset >= 0) words.push(`It seems to change its ways from step ${onset} to ${end}.`);
+    return el("p", {}, words.join(" "));
+  }
 
   // Only what depends on the step, so that a slider keeps the focus.
   onlooker.showStep = (run, act) => {
@@ -141,13 +153,13 @@
     return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${onlooker.actionName(run, path.action[t])} in ${percent(path.share[t])} of draws.`;
   }
 
-  // The trajectory with the largest mean surprise.
+  // The oddest trajectory: by its score, or else by its mean surprise.
   function oddest(run) {
     let [best, most] = [0, -Infinity];
     for (let k = 0; k < run.data.trajectories; k++) {
       const { surprise } = run.trajectory(k);
-      const mean = surprise.reduce((sum, v) => sum + v, 0) / surprise.length;
-      if (mean > most) [best, most] = [k, mean];
+      const value = run.anomaly ? run.anomaly[k].score : surprise.reduce((sum, v) => sum + v, 0) / surprise.length;
+      if (value > most) [best, most] = [k, value];
     }
     return best;
   }

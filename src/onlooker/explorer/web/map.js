@@ -2,7 +2,6 @@
 // The picture of the state space: points or cells, the policy on top, trajectories, a cursor.
 (() => {
   const MARGIN = { left: 52, right: 14, top: 12, bottom: 40 };
-  const BIN = 38; // pixels between arrows
   const NEAR = 7; // pixels within which a click means the node
   const MOST_ZOOM = 400;
 
@@ -200,188 +199,8 @@
       surface.unclip();
     }
 
-    paintAxes(surface, ink) {
-      const { x, y, w, h } = this.box;
-      for (const tick of onlooker.ticks(this.wx(x), this.wx(x + w), Math.max(2, w / 90))) {
-        surface.line([[this.px(tick), y], [this.px(tick), y + h]], ink.line, 0.6);
-        surface.text(this.px(tick), y + h + 6, onlooker.number(tick, 4), ink.soft, "middle", 11, "top");
-      }
-      for (const tick of onlooker.ticks(this.wy(y + h), this.wy(y), Math.max(2, h / 60))) {
-        surface.line([[x, this.py(tick)], [x + w, this.py(tick)]], ink.line, 0.6);
-        surface.text(x - 6, this.py(tick), onlooker.number(tick, 4), ink.soft, "end", 11);
-      }
-      surface.text(x + w / 2, y + h + 22, this.axes[0].name, ink.soft, "middle", 12, "top");
-      surface.text(x + 4, y + 4, this.axes[1].name, ink.soft, "start", 12, "top");
-    }
-
-    paintEdges(surface, ink) {
-      const edges = this.run.space.edges.values;
-      const points = [];
-      for (let e = 0; e < edges.length; e += 3) {
-        points.push(this.at(edges[e]), this.at(edges[e + 1]), null);
-      }
-      surface.line(points, ink.soft, 1, 0.45);
-    }
-
     at(site) {
       return [this.px(this.xs[site]), this.py(this.ys[site])];
-    }
-
-    paintPaths(surface, ink) {
-      const offsets = this.run.paths.offsets.values;
-      const nodes = this.run.paths.nodes.values;
-      const points = [];
-      for (let k = 0; k + 1 < offsets.length; k++) {
-        for (let t = offsets[k]; t < offsets[k + 1]; t++) points.push(this.at(nodes[t]));
-        points.push(null);
-      }
-      surface.line(points, ink.soft, 0.8, 0.55);
-    }
-
-    radius() {
-      const area = this.box.w * this.box.h;
-      const r = 0.32 * Math.sqrt(area / this.run.nNodes) * Math.min(2, Math.sqrt(this.zoom));
-      return Math.round(2 * Math.min(7, Math.max(2, r))) / 2;
-    }
-
-    paintSites(surface, ink, shown) {
-      const run = this.run;
-      const n = run.nNodes;
-      const k = run.n_reference;
-      const scale = shown.colour === "cluster" ? null : onlooker.scales[shown.colour];
-      const values = scale && scale.of(run);
-      const top = scale && (scale.top || highest(values));
-      const names = shown.names || run.reference.values;
-      const r = this.radius();
-      const side = this.cell && this.cell.map((size, i) => Math.abs(size * [this.sx, this.sy][i]));
-      const inked = side && Math.min(...side) >= 24 && run.space.kind === "abstract";
-      for (let site = n; site < this.xs.length; site++) {
-        const [x, y] = this.at(site);
-        if (side) surface.outline(x - side[0] / 2 + 1, y - side[1] / 2 + 1, side[0] - 2, side[1] - 2, ink.line, 0.7);
-        else surface.marker("circle", x, y, Math.min(2, r), ink.line, ink.line, false);
-        if (inked) surface.text(x, y, String(run.stateOf(site)), ink.soft, "middle", 11);
-      }
-      const pale = onlooker.isDark() ? "#3a424c" : "#d5dae0";
-      const lit = (i) => shown.highlight === null || names[i] % k === shown.highlight;
-      if (side) {
-        for (let i = 0; i < n; i++) {
-          const look = onlooker.look(names[i], k);
-          const fill = lit(i) ? (scale ? (values ? ramp(values[i] / top) : pale) : look.fill) : pale;
-          this.paintCell(surface, ink, ...this.at(i), side, fill, scale ? null : look, inked ? String(run.stateOf(i)) : null);
-        }
-        return;
-      }
-      const brushes = new Map();
-      const brushOf = (kind) => {
-        if (!brushes.has(kind)) {
-          const look = scale || kind < 0 ? { shape: "circle", hollow: false } : onlooker.look(kind, k);
-          const fill = kind < 0 ? pale : scale ? rampAt(kind) : look.fill;
-          brushes.set(kind, surface.brush(look.shape, r, fill, ink.ink, look.hollow));
-        }
-        return brushes.get(kind);
-      };
-      surface.stamps((stamp) => {
-        for (let i = 0; i < n; i++) {
-          const kind = !lit(i) ? -1 : scale ? rampIndex(values ? values[i] / top : NaN) : names[i];
-          stamp(brushOf(kind), this.px(this.xs[i]), this.py(this.ys[i]));
-        }
-      });
-    }
-
-    paintCell(surface, ink, x, y, side, fill, look, text) {
-      const [w, h] = [Math.max(1, side[0] - 1), Math.max(1, side[1] - 1)];
-      if (look && look.hollow) {
-        const thick = Math.max(1.5, 0.22 * Math.min(w, h));
-        surface.outline(x - w / 2 + thick / 2, y - h / 2 + thick / 2, w - thick, h - thick, fill, thick);
-      } else surface.rect(x - w / 2, y - h / 2, w, h, fill);
-      // colours repeat after eight clusters: then a sign in the cell tells them apart
-      if (look && look.shape !== "circle" && Math.min(w, h) > 7 && !text) {
-        surface.marker(look.shape, x, y, Math.min(w, h) * 0.2, ink.card, ink.ink, false);
-      }
-      if (text) surface.text(x, y, text, "#10151a", "middle", 11);
-    }
-
-    // One arrow or rose for all nodes that share a few pixels: their mean.
-    paintField(surface, ink, shown) {
-      const run = this.run;
-      const moves = run.node_moves;
-      const dims = this.axes.map((axis) => axis.dim);
-      if (!moves || this.graph || dims[0] === null || run.space.kind === "abstract") return;
-      const d = moves.shape[1];
-      const across = d === 1 || dims[1] === null;
-      const key = [this.key, this.sx, this.sy, this.ox, this.oy, shown.highlight, shown.highlight === null ? null : JSON.stringify(shown.frame)].join(" ");
-      if (this.binsKey !== key) [this.bins, this.binsKey] = [this.gather(moves.values, d, dims, across, shown), key];
-      const { bins } = this;
-      if (shown.field === "roses" && !across && run.space.moves) this.paintRoses(surface, ink, bins);
-      else this.paintArrows(surface, ink, bins);
-    }
-
-    // Nodes by the square of pixels that they are in; kept until something moves.
-    gather(moves, d, dims, across, shown) {
-      const bins = new Map();
-      const names = shown.names || this.run.reference.values;
-      for (let i = 0; i < this.run.nNodes; i++) {
-        if (shown.highlight !== null && names[i] % this.run.n_reference !== shown.highlight) continue;
-        const [x, y] = this.at(i);
-        const key = Math.floor(x / BIN) + 1e5 * Math.floor(y / BIN);
-        let bin = bins.get(key);
-        if (!bin) bins.set(key, (bin = { n: 0, x: 0, y: 0, dx: 0, dy: 0, nodes: [] }));
-        bin.n += 1;
-        bin.x += x;
-        bin.y += y;
-        bin.dx += moves[i * d + dims[0]];
-        bin.dy += across ? 0 : moves[i * d + dims[1]];
-        bin.nodes.push(i);
-      }
-      return bins;
-    }
-
-    paintArrows(surface, ink, bins) {
-      let longest = 0;
-      for (const bin of bins.values()) longest = Math.max(longest, Math.hypot(bin.dx, bin.dy) / bin.n);
-      const scale = (0.95 * BIN) / (longest || 1);
-      const down = this.flipped ? 1 : -1;
-      for (const bin of bins.values()) {
-        surface.arrow(bin.x / bin.n, bin.y / bin.n, (bin.dx / bin.n) * scale, (down * bin.dy / bin.n) * scale, ink.ink, ink.card);
-      }
-    }
-
-    paintRoses(surface, ink, bins) {
-      const run = this.run;
-      const a = run.nActions;
-      for (const bin of bins.values()) {
-        const mean = new Float64Array(a);
-        for (const node of bin.nodes) for (let j = 0; j < a; j++) mean[j] += run.policy.values[node * a + j] / bin.n;
-        const petals = onlooker.petals(run, mean, 0.5 * BIN, this.axes.map((axis) => axis.dim));
-        surface.rose(bin.x / bin.n, bin.y / bin.n, petals, ink.ink, ink.card);
-      }
-    }
-
-    paintTrajectory(surface, ink, shown) {
-      const { nodes, surprise } = this.run.trajectory(shown.trajectory);
-      const points = nodes.map((node) => this.at(node));
-      surface.line(points, ink.card, 5, 0.8);
-      surface.line(points, ink.ink, 1.6);
-      points.slice(0, -1).forEach(([x, y], t) => {
-        const odd = surprise && surprise[t] > this.run.steps.unusual;
-        if (odd) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
-      });
-      surface.marker("circle", ...points[0], 4.5, ink.card, ink.ink, false);
-      if (shown.step !== null && points[shown.step]) surface.marker("diamond", ...points[shown.step], 7, ink.accent, ink.card, false);
-    }
-
-    paintPicked(surface, ink, shown) {
-      if (!shown.picked) return;
-      const place = shown.picked.place;
-      let at = null;
-      if (shown.picked.site !== null && shown.picked.site < this.xs.length) at = this.at(shown.picked.site);
-      else if (place && this.axes[0].dim !== null && !this.graph) {
-        const [i, j] = this.axes.map((axis) => axis.dim);
-        at = [this.px(place[i]), j === null ? this.box.y + this.box.h / 2 : this.py(place[j])];
-      }
-      if (!at) return;
-      surface.marker("circle", ...at, 9, ink.card, ink.card, true);
-      surface.marker("circle", ...at, 10.5, ink.accent, ink.ink, true);
     }
 
     // -- what a pixel means ---------------------------------------------------------------------
@@ -485,32 +304,6 @@
       event.preventDefault();
     }
   }
-
-  // 65 colours are enough, and few enough to keep a drawn marker of each; -1: unknown.
-  const RAMP = Array.from({ length: 65 }, (_, k) => onlooker.ramp(k / 64));
-  const rampIndex = (share) => (Number.isFinite(share) ? Math.round(64 * Math.min(1, Math.max(0, share))) : -1);
-  const rampAt = (index) => RAMP[index];
-  const ramp = (share) => (Number.isFinite(share) ? RAMP[rampIndex(share)] : onlooker.ramp(NaN));
-
-  function highest(values) {
-    let top = 0;
-    for (const v of values || []) if (v > top) top = v;
-    return top || 1;
-  }
-  onlooker.highest = highest;
-
-  // [angle, length] of every action in a plane of two coordinates.
-  onlooker.petals = (run, policy, longest, dims = [0, 1]) => {
-    const moves = run.space.moves;
-    const d = moves.shape[1];
-    const most = Math.max(...policy);
-    const petals = [];
-    for (let j = 0; j < policy.length; j++) {
-      const [dx, dy] = dims.map((dim) => moves.values[j * d + dim]);
-      if (Math.hypot(dx, dy) > 0) petals.push([Math.atan2(dy, dx), (longest * policy[j]) / (most || 1)]);
-    }
-    return petals;
-  };
 
   onlooker.MapView = MapView;
 })();

@@ -15,13 +15,11 @@
 
   // How a cluster looks in every picture: colour and shape of its name, hollow if a splinter.
   onlooker.look = (name, nReference) => {
-    const parent = name % nReference;
-    const level = Math.floor(name / nReference);
     const palette = onlooker.isDark() ? DARK : LIGHT;
     return {
-      fill: palette[parent % palette.length],
-      shape: SHAPES[Math.floor(parent / palette.length) % SHAPES.length],
-      hollow: level > 0,
+      fill: palette[name % palette.length],
+      shape: SHAPES[Math.floor(name / palette.length) % SHAPES.length],
+      hollow: name >= nReference,
     };
   };
   onlooker.chainColour = (k) => (onlooker.isDark() ? DARK : LIGHT)[[4, 5, 2, 6, 0, 1, 7, 3][k % 8]];

@@ -17,14 +17,15 @@
         ? `${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`
         : `${plural(data.trajectories, "trajectory", "trajectories")} of ${lengths} states: ${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`;
       const likely = run.counts.reduce((best, one) => (one.share > best.share ? one : best));
+      const single = run.consensus ? singles(run) : 0;
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       put(byId("facts"),
-        el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${number(data.actions)} actions`,
+        el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? [" of ", el("code", {}, data.dynamics)] : "", ". The states were grouped, and each group given a controller, by the prior ",
           el("code", {}, run.run.prior), "."),
         el("div", { class: "tiles" },
           tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
-          tile(run.consensus ? number(run.consensus.n_clusters) : "…", "in the consensus partition"),
+          tile(run.consensus ? number(run.consensus.n_clusters) : "…", `in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
           tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
           run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
         ));
@@ -41,6 +42,7 @@
 
     verdict(run) {
       const box = byId("verdict");
+      const wasOpen = Boolean(box.querySelector("details[open]"));
       if (!run.verdict) return put(box, WAIT(), traces(run, box));
       const { level, title, sentences } = run.verdict;
       const rows = run.summary.map((row) => el("tr", {},
@@ -50,7 +52,7 @@
       return put(box,
         el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, words)),
         traces(run, box),
-        el("details", {}, el("summary", {}, "All numbers that were watched"),
+        el("details", { open: wasOpen }, el("summary", {}, "All numbers that were watched"),
           el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of diagnostics" }, el("table", {},
             el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "worth (draws)", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
             el("tbody", {}, rows)))));
@@ -88,7 +90,8 @@
     controllers(run, act) {
       const box = byId("controllers");
       if (!run.controllers) return put(box, WAIT());
-      const cards = run.controllers.map((one) => {
+      const worth = run.controllers.filter((one) => one.nodes > 1 || one.transitions > 0);
+      const cards = worth.map((one) => {
         const likely = one.mean.indexOf(Math.max(...one.mean));
         const lit = onlooker.state.highlight === one.number;
         return el("article", {},
@@ -99,9 +102,10 @@
           onlooker.actionBars(260, { ...one, height: 110, names: (j) => onlooker.actionName(run, j) }),
           el("p", { class: "caption" }, `Mostly ${onlooker.actionName(run, likely)}, ${percent(one.mean[likely])}.`));
       });
-      const more = run.n_reference - cards.length;
+      const idle = run.controllers.length - worth.length;
+      const more = run.n_reference - run.controllers.length;
       return put(box, el("div", { class: "cards" }, cards),
-        el("p", { class: "caption" }, `Bars: mean over the controller's states; lines: ${percent(run.level)} credible intervals.${more > 0 ? ` ${more} smaller clusters are not listed.` : ""}`));
+        el("p", { class: "caption" }, `Bars: mean over the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
     },
 
     hyper(run) {
@@ -127,6 +131,13 @@
   };
 
   const SIGN = { good: "✓", fair: "≈", bad: "✗", unknown: "?" };
+
+  // Clusters of the reference that hold one state.
+  function singles(run) {
+    const sizes = new Uint32Array(run.n_reference);
+    for (const c of run.reference.values) sizes[c] += 1;
+    return sizes.reduce((sum, size) => sum + (size === 1), 0);
+  }
 
   function traces(run, box) {
     const width = Math.min(640, Math.max(280, box.clientWidth / run.traces.rows.length - 16));

@@ -3,6 +3,8 @@
 (() => {
   const MOST_KEPT = 96 * 1024 * 1024; // bytes of draws
 
+  const RARE = 0.02; // of nominal steps that may be called odd
+
   async function ask(path) {
     const response = await fetch(path, { cache: "no-store" });
     if (response.ok) return response;
@@ -206,7 +208,12 @@
       return {
         nodes: Array.from(this.paths.nodes.values.subarray(start, stop)),
         ...(this.steps && { surprise: cut(this.steps.surprise), action: cut(this.steps.action), share: cut(this.steps.share) }),
+        ...(this.steps && this.steps.p_value && { expected: cut(this.steps.expected), p_value: cut(this.steps.p_value) }),
       };
+    }
+    // Which steps of a trajectory are odd: rare among simulated ones, or else rare among all.
+    odd({ surprise, p_value }) {
+      return p_value ? p_value.map((p) => p <= RARE) : surprise.map((v) => v > this.steps.unusual);
     }
     // What a report knows of a node: the same that the server would answer.
     answer(node) {

@@ -1,0 +1,85 @@
+"""What scoring costs: 10,000 steps, 16 actions, 200 replicates.
+
+    python benchmarks/bench_anomaly.py
+
+Seconds of processor time, since machines are shared; the last column is the ratio to the time
+that one pass over all steps and replicates takes the dynamics alone (`sample` and
+`log_likelihood`), which differs less between machines. One call makes at least two such passes.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlooker import Problem, sample
+from onlooker.anomaly import score, score_policy
+from onlooker.partitions import DistanceDependent
+from onlooker.worlds import CircularMotion, GridWorld
+
+N_REPLICATES = 200
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    """Processor time of the second call; the first may compile."""
+    run()
+    began = time.process_time()
+    run()
+    return time.process_time() - began
+
+
+def report(name: str, took: float, unit: float) -> None:
+    """Print one line."""
+    print(f"{name:58s} {took:7.2f} s {took / unit:6.1f}")
+
+
+def main() -> None:
+    """Measure."""
+    world = CircularMotion(16)
+    demos, _ = world.rollout(100, 101, random_state=1)
+    states, _ = demos.transitions()
+    policy = world.policy(states)
+    rng = np.random.default_rng(0)
+
+    def dynamics_alone() -> None:
+        for _ in range(N_REPLICATES):
+            actions = rng.integers(16, size=len(states))
+            world.dynamics.log_likelihood(states, world.dynamics.sample(states, actions, rng))
+
+    unit = seconds(dynamics_alone)
+    report("the dynamics alone, one pass", unit, unit)
+    for most in (N_REPLICATES, 2000):
+        took = seconds(
+            lambda most=most: score_policy(  # type: ignore[misc]
+                policy, world.dynamics, demos, max_replicates=most, random_state=0
+            )
+        )
+        report(f"known policy, at most {most} replicates", took, unit)
+    train, _ = world.rollout(20, 101, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = sample(
+            Problem.from_demonstrations(train, world.dynamics), DistanceDependent(),
+            draws=100, tune=100, chains=2, random_state=0, progress=False,
+        )  # fmt: skip
+    for uncertain in (False, True):
+        took = seconds(
+            lambda uncertain=uncertain: score(  # type: ignore[misc]
+                posterior, demos, parameter_uncertainty=uncertain, random_state=0,
+                max_replicates=N_REPLICATES,
+            )
+        )  # fmt: skip
+        report(f"posterior of 200 draws, its uncertainty {uncertain}", took, unit)
+    grid = GridWorld()
+    walks, _ = grid.rollout(200, 51, random_state=0)
+    table = grid.policy(walks.transitions()[0])
+    took = seconds(lambda: score_policy(table, grid.dynamics, walks, random_state=0))
+    report("441 states, expectations summed, at most 2000 replicates", took, unit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Fit: tracks and a model to a stored posterior."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlooker.adapters import _kind
+from onlooker.demonstrations import Demonstrations
+from onlooker.diagnostics import ConvergenceWarning
+from onlooker.features import with_features
+from onlooker.fitting.building import make_dynamics, make_features, make_prior
+from onlooker.fitting.reading import Reading, Say, in_options, require_file
+from onlooker.fitting.stored import Record, kept_if_of_use
+from onlooker.fitting.words import action_names
+from onlooker.hyper import CONCENTRATION
+from onlooker.inference.problem import Problem
+from onlooker.inference.run import sample
+from onlooker.inference.store import read_header
+from onlooker.model_file import Model
+from onlooker.partitions import ChineseRestaurant
+from onlooker.posterior import Posterior
+
+_SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
+_NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
+_FINITE = ("tabular", "gymnasium")
+
+
+@contextmanager
+def notes(say: Say, leave_out: type[Warning] | tuple[type[Warning], ...] = ()) -> Iterator[None]:
+    """Tell warnings as notes rather than as Python does."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        yield
+    kept = [
+        item.message
+        for item in told
+        if issubclass(item.category, UserWarning | RuntimeWarning)
+        and not issubclass(item.category, leave_out)
+    ]
+    for text in dict.fromkeys(map(str, kept)):
+        say(f"Note: {in_options(text).rstrip('.')}.")
+
+
+def reading_of(file: Path, model: Model) -> Reading:
+    """How the model reads tracks; GPX files hold longitude and latitude."""
+    data = dict(model.data)
+    data.setdefault("geographic", _kind(file) == "gpx")
+    line = "kind" in model.dynamics and model.dynamics["kind"] not in _FINITE
+    return Reading(**data, line=line, cleaning=model.cleaning)
+
+
+def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Posterior:
+    """Read, propose, sample and store; tell on the way what is done."""
+    found = read_header(output)
+    if found is not None and not resume:
+        raise ValueError(
+            f"{output} holds a run already; give --resume to go on with it, or another --output"
+        )
+    require_file(file)
+    reading = reading_of(file, model)
+    with notes(say):
+        demos = reading.read(file)
+    if demos.account is not None:
+        say(in_options(str(demos.account)))
+    with notes(say):
+        record, demos, problem = prepare(demos, model, reading, say, os.fspath(file))
+        assert problem.dynamics is not None
+        prior = make_prior(demos, problem.dynamics, model)
+    if demos.is_discrete and not model.prior and isinstance(prior, ChineseRestaurant):
+        say("The space is too large to count the steps between all states: no use of distances.")
+    say(f"Prior: {_in_short(prior)}.")
+    with notes(say, ConvergenceWarning), kept_if_of_use(output):
+        if found is None:
+            record.write(output)
+        return sample(problem, prior, store=output, resume=resume, **_options(model))
+
+
+def prepare(
+    demos: Demonstrations, model: Model, reading: Reading, say: Say, file: str
+) -> tuple[Record, Demonstrations, Problem]:
+    """Actions and features, what they explain, and the problem they make."""
+    dynamics = make_dynamics(demos, model, geographic=reading.geographic)
+    names = model.dynamics.get("names")
+    if names is not None and len(names) != dynamics.n_actions:
+        raise ValueError(
+            f"[dynamics] names has {len(names)} names; there are {dynamics.n_actions} actions"
+        )
+    explained = _explained(dynamics, demos, say)
+    record = Record(
+        file=file,
+        reading=reading,
+        account=None if demos.account is None else demos.account.to_dict(),
+        explained=explained,
+        names=names or action_names(dynamics, dynamics.n_actions),
+    )
+    features = make_features(model)
+    if features:
+        demos, dynamics = with_features(demos, features, dynamics)
+        say(f"Features beside the position: {', '.join(item['kind'] for item in model.features)}.")
+    nodes = model.sampling.get("nodes", "visited")
+    return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
+
+
+def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any] | None:
+    """What share of the steps the actions explain, where that can be told."""
+    if not hasattr(dynamics, "explained"):
+        say(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
+        return None
+    lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
+    moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
+    stay = ", and staying" if 0 in lengths else ""
+    n_moving = int((dynamics.steps != 0).any(axis=1).sum())
+    n_speeds = int((lengths > 0).sum())
+    per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
+    account = dynamics.account or dynamics.explained(demos)
+    say(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
+    say(str(account))
+    told = account.to_dict()
+    told["n_unexplained"] = len(told.pop("unexplained"))
+    return told  # type: ignore[no-any-return]
+
+
+def _noise(sigma: Any) -> str:
+    low, high = float(np.min(sigma)), float(np.max(sigma))
+    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+
+
+def _in_short(prior: Any) -> str:
+    from onlooker.explorer.overview import in_short
+
+    return in_short(prior)
+
+
+def _options(model: Model) -> dict[str, Any]:
+    given = {name: value for name, value in model.sampling.items() if name != "nodes"}
+    sizes: dict[str, Any] = _SIZES | given
+    options = {_NAMES.get(name, name): value for name, value in sizes.items()}
+    chosen = model.concentration
+    return options | {"concentration": CONCENTRATION if chosen is None else chosen}

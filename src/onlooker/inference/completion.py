@@ -1,0 +1,60 @@
+"""A complete problem to begin with, where not all was seen, and what was seen of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlooker.demonstrations import Demonstrations
+from onlooker.dynamics import DisplacementDynamics, TabularDynamics
+from onlooker.dynamics.base import unknown_parameters
+from onlooker.hyper import check_hyper
+from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+
+
+def completed(
+    demos: Demonstrations | IncompleteDemonstrations, dynamics: Any, nodes: Any, noise: Any
+) -> tuple[Demonstrations, Incomplete]:
+    """Demonstrations with unseen states filled in somehow, and what was seen of them."""
+    discrete = demos.is_discrete
+    if noise is not None:
+        check_hyper("observation_noise", noise)
+        if discrete:
+            raise ValueError("observation_noise is for positions; these states are integers")
+    incomplete = Incomplete(demos.states, demos.offsets, 0.0 if noise is None else noise)
+    if discrete:
+        _check_finite(demos, dynamics, nodes)
+        from onlooker.inference.imputation import first_path
+
+        path = first_path(dynamics, incomplete)
+        return Demonstrations._from_flat(path, demos.offsets), incomplete
+    if type(dynamics) is not DisplacementDynamics or np.ndim(dynamics.sigma):
+        raise TypeError(
+            "unseen or noisy positions need DisplacementDynamics with one sigma for all actions, "
+            f"got {dynamics!r}"
+        )
+    if isinstance(demos, Demonstrations):
+        return demos, incomplete
+    return Demonstrations._from_flat(demos.filled(), demos.offsets), incomplete
+
+
+def _check_finite(demos: Any, dynamics: Any, nodes: Any) -> None:
+    if not isinstance(dynamics, TabularDynamics):
+        raise TypeError(
+            f"unseen integer states need TabularDynamics, got {type(dynamics).__name__}"
+        )
+    if unknown_parameters(dynamics):
+        raise ValueError(
+            "dynamics has unknown parameters, which cannot be inferred together with unseen states "
+            f"of a finite space: fix {min(unknown_parameters(dynamics))!r} to a number"
+        )
+    if not isinstance(nodes, str) or nodes != "all":
+        raise ValueError("an unseen state may be any state, so all are nodes: give nodes='all'")
+    bad = demos.states >= dynamics.n_states
+    if bad.any():
+        where = int(np.argmax(bad))
+        raise ValueError(
+            f"the demonstrations hold state {demos.states[where]} at index {where}; the dynamics "
+            f"have states 0 to {dynamics.n_states - 1}"
+        )

@@ -1,0 +1,63 @@
+"""``onlooker explore``: says where the page is, opens it, and ends when told to."""
+
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from click.testing import CliRunner
+
+from onlooker.cli import main
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Addresses that a browser would have been sent to; the command is then ended."""
+    seen = []
+
+    def launch(url):
+        seen.append(url)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.launch", launch)
+    return seen
+
+
+def test_the_command_opens_the_page_that_it_names(runs, launched):
+    result = CliRunner().invoke(main, ["explore", str(runs["line"])])
+    assert result.exit_code == 0, result.output
+    assert launched == [result.output.splitlines()[0]]
+    assert launched[0].startswith("http://127.0.0.1:")
+
+
+def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):
+    result = CliRunner().invoke(main, ["explore", str(tmp_path / "later")])
+    assert result.exit_code == 0
+    assert "waits for it" in result.output
+
+
+def test_without_a_browser_it_serves_until_it_is_stopped(runs, launched):
+    command = [sys.executable, "-m", "onlooker.cli", "explore", "--no-browser", str(runs["line"])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            url = process.stdout.readline().strip()
+            with urllib.request.urlopen(url, timeout=30) as response:
+                assert response.status == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def test_a_port_that_is_taken_is_one_clear_line(runs, launched):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(main, ["explore", "--port", port, str(runs["line"])])
+    assert result.exit_code == 1
+    assert "in use" in result.output
+    assert "Traceback" not in result.output

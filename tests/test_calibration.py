@@ -1,0 +1,19 @@
+"""Simulation-based calibration: the truth's rank among posterior draws is uniform."""
+
+import pytest
+from benchmarks.check_calibration import MODELS, p_values, ranks
+
+from onlooker.hyper import Gamma
+
+REPLICATES = 48
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ranks_of_the_truth_are_uniform(name):
+    found = [ranks(name, seed) for seed in range(REPLICATES)]
+    assert min(p_values(found, n_bins=4).values()) > 1e-4
+
+
+def test_a_sampler_with_another_prior_is_caught():
+    found = [ranks("mixing", seed, alpha=Gamma(20.0, 4.0)) for seed in range(REPLICATES)]
+    assert p_values(found, n_bins=4)["alpha"] < 1e-6
