@@ -42,9 +42,8 @@ class Mixed(naive.Naive):
     def draw_component(self, k, counts):
         self.component[k] = draw_component(counts, self.alpha, self.rng)
 
-    def draw_components(self, n_slots):
-        """For every slot of the kernel, used or not."""
-        for k in range(n_slots):
+    def draw_components(self, clusters):
+        for k in clusters:
             self.draw_component(k, self.xi.get(k, [0] * self.n_actions))
 
 

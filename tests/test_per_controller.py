@@ -12,7 +12,7 @@ import test_broken as sharp
 import test_split_merge as moves
 import test_twins as twins
 from agreement import canonical
-from naive_mixture import Mixed, MixedLinks, MixedSplitMerge
+from naive_mixture import Mixed, MixedLinks, MixedSplitMerge, log_sum, log_terms
 from onlooker import Problem
 from onlooker.hyper import DirichletMixture
 from onlooker.inference.chain import Chain
@@ -81,7 +81,7 @@ def twin_of(chain, kind=Mixed):
 
 
 def sweep_twin(twin, chain, collapsed, blocked):
-    slots = len(chain.state.counts.size)
+    slots = range(len(chain.state.counts.size))  # the kernel draws for all, used or not
     if collapsed:
         twin.draw_components(slots)
         twin.collapsed_actions(blocked)
@@ -89,7 +89,7 @@ def sweep_twin(twin, chain, collapsed, blocked):
     else:
         twin.ordinary_actions(blocked)
         twin.draw_components(slots)
-        for k in range(slots):  # the kernel draws one for every slot, used or not
+        for k in slots:
             twin.draw_controller(k, twin.xi.get(k, [0] * twin.n_actions))
     log_prior, gamma = twins.prior_of(chain, twin)
     twin.update_indicators(log_prior, not collapsed, blocked, gamma)
@@ -267,20 +267,56 @@ SHARP = DirichletMixture((0.02, 3.0), (0.3, 0.7))
 SHARP_ORACLE = exact.Mixture(SHARP.alphas, SHARP.weights)
 
 
-class OwnConcentrationStays(MixedLinks):
-    """A component that is cut off keeps the concentration of the whole, and is scored by it."""
+class ComponentsFromThePrior(Mixed):
+    """Which concentration a controller has is drawn without a look at what it does."""
 
-    def remove_link(self, i):
-        g = self.of(self.cluster_of(i))
-        own = super().remove_link(i)
-        self.drawn[id(own)] = g
-        return own
+    def draw_component(self, k, counts):
+        super().draw_component(k, [0] * self.n_actions)
+
+
+class NewControllerOfTheFirstComponent(Mixed):
+    """A new cluster is weighed as if all controllers had the first concentration."""
+
+    def log_dm(self, counts):
+        return naive.log_dm(counts, self.alpha.alphas[0])
+
+
+def crp_draws(kind, sweeps=2_500):
+    def make(rng):
+        actions = [naive.draw(row, rng.random()) for row in sharp.LIKELIHOOD.tolist()]
+        labels = [0] * sharp.N
+        return kind(sharp.LIKELIHOOD, sharp.OWNED, actions, labels, SHARP, rng)
+
+    def sweep(chain):
+        chain.draw_components(chain.clusters)
+        chain.collapsed_actions()
+        chain.draw_components(chain.clusters)
+        chain.update_indicators(naive.crp_prior, gamma=1.0)
+
+    return sharp.chains_of(make, sweep, sweeps, 0)
+
+
+def crp_problems(kind):
+    oracle = exact.crp(sharp.NODE_OF, sharp.LOGLIK, sharp.N, SHARP_ORACLE, 1.0)
+    return exact.compare(crp_draws(kind), oracle, alpha=SHARP_ORACLE)
+
+
+def test_the_right_indicators_pass():
+    assert crp_problems(Mixed) == []
+
+
+@pytest.mark.parametrize("broken", [ComponentsFromThePrior, NewControllerOfTheFirstComponent])
+def test_wrong_components_are_caught(broken):
+    assert crp_problems(broken)
+
+
+class OwnPartOfTheLastComponent(MixedLinks):
+    """What is left with i is scored as if it had the last concentration."""
 
     def merge_ratio(self, own, other):
-        ours, theirs = (self.alpha.alphas[self.of(members)] for members in (own, other))
-        a, b = self.counts(own), self.counts(other)
-        gain = naive.log_dm(naive.plus(a, b), theirs) - naive.log_dm(b, theirs)
-        return gain - naive.log_dm(a, ours)
+        a, alpha = self.counts(own), self.alpha.alphas[-1]
+        right = log_sum(log_terms(a, self.alpha))
+        return super().merge_ratio(own, other) + right - naive.log_dm(a, alpha)
 
 
 class MixedChain(sharp.Links):
@@ -295,7 +331,7 @@ class MixedChain(sharp.Links):
         self.base.labels = self.labels
         self.base.clusters = sorted(set(self.base.labels))
         self.base.recount()
-        self.base.draw_components(len(self.base.clusters))
+        self.base.draw_components(self.base.clusters)
         self.base.collapsed_actions()
         self.links.phi = self.base.phi
         self.links.list_in_links()
@@ -304,7 +340,7 @@ class MixedChain(sharp.Links):
 
 
 def link_problems(link_type):
-    draws = sharp.chains_of(lambda rng: MixedChain(link_type, rng), MixedChain.sweep, 6_000, 0)
+    draws = sharp.chains_of(lambda rng: MixedChain(link_type, rng), MixedChain.sweep, 2_500, 0)
     oracle = exact.ddcrp(sharp.NODE_OF, sharp.LOGLIK, sharp.N, SHARP_ORACLE, 0.4, sharp.LINK_F)
     return exact.compare(draws, oracle, alpha=SHARP_ORACLE)
 
@@ -313,8 +349,8 @@ def test_the_right_links_pass():
     assert link_problems(MixedLinks) == []
 
 
-def test_a_concentration_that_is_not_forgotten_is_caught():
-    assert link_problems(OwnConcentrationStays)
+def test_a_part_whose_concentration_is_not_integrated_out_is_caught():
+    assert link_problems(OwnPartOfTheLastComponent)
 
 
 def test_the_log_joint_integrates_the_concentrations_out():
