@@ -8,8 +8,9 @@ DEMO_ARGS   ?=
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
 CHECKED     := src tests benchmarks examples
+DOCS        := docs/_build
 
-.PHONY: help venv demo test lint format bench clean
+.PHONY: help venv demo test lint format bench docs clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -23,9 +24,10 @@ help:
 	@echo "make format  let ruff format the code and mend what it can"
 	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes"
 	@echo "             BENCH_ARGS='--quick' smaller sizes, BENCH_ARGS='--list' what there is"
+	@echo "make docs    the documentation as pages, in docs/_build/html; what its code shows is computed"
 	@echo "make venv    only set up $(VENV): the package, editable, with every extra"
 	@echo "             PYTHON=python3.13 with another interpreter (after make clean)"
-	@echo "make clean   remove $(VENV), caches, compiled kernels and demo/"
+	@echo "make clean   remove $(VENV), caches, compiled kernels, built pages and demo/"
 
 venv: $(READY)
 
@@ -61,6 +63,10 @@ format: venv
 bench: venv
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+# Warnings are errors. A notebook runs again only if its code has changed.
+docs: venv
+	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html
+
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DOCS) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

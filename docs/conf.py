@@ -1,0 +1,51 @@
+"""The documentation's build: `make docs` runs `sphinx-build -W` over this folder.
+
+Nothing is taken from the web: MathJax comes with a package, furo brings its own styles and uses the
+system's fonts, and no other project's inventory is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "onlooker"
+author = "The onlooker developers"
+copyright = author
+release = version = metadata.version("onlooker")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "offline_math",
+]
+exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
+
+# Pages. Headings down to the fourth level can be linked to as [...](page.md#the-heading).
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+
+# Notebooks run when the pages are built, unless their code is the same as last time. A cell that
+# raises fails the build.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "jupyter_cache")
+nb_execution_timeout = 180
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+
+html_theme = "furo"
+html_title = "onlooker"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_show_sourcelink = False
+html_copy_source = False
