@@ -1,5 +1,6 @@
 """Split–merge moves: against the twin, against all partitions, and broken on purpose."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,6 +139,17 @@ def test_moves_go_with_an_inferred_concentration(alone):
     draws = enumerated.run(prior, collapsed=True, blocked=False, sweeps=SWEEPS)
     oracle = enumerated._exact("crp", gamma=scipy.stats.gamma(2, scale=0.5))
     assert exact.compare(draws, oracle, alpha=enumerated.ALPHA) == []
+
+
+@pytest.mark.parametrize("prior", [Mixing(7, 0.8), ChineseRestaurant(2.5)], ids=repr)
+def test_without_moves_their_kernel_is_not_called(prior, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("compiled for nothing")
+
+    monkeypatch.setattr(indicator_samplers, "split_merge", refuse)
+    make_chain(prior, True, False, 0).sweep()
+    with pytest.raises(AssertionError, match="compiled for nothing"):
+        make_chain(replace(prior, split_merge=1), True, False, 0).sweep()
 
 
 def test_one_node_cannot_be_split_or_merged():

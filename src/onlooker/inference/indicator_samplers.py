@@ -263,10 +263,11 @@ class RestaurantIndicators:
             if node == self.n_nodes:
                 break
             scheme = _more_slots(state, scheme)
-        done = move_clusters(state, prior, scheme, 0, self.split_merge)
-        while done < self.split_merge:
-            scheme = _more_slots(state, scheme)
+        done = 0
+        while done < self.split_merge:  # without moves their kernel need not even be compiled
             done = move_clusters(state, prior, scheme, done, self.split_merge)
+            if done < self.split_merge:
+                scheme = _more_slots(state, scheme)
         if isinstance(self.gamma, Prior):
             draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
 
