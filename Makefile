@@ -9,8 +9,10 @@ PYTEST_ARGS ?=
 BENCH_ARGS  ?=
 CHECKED     := src tests benchmarks examples
 DOCS        := docs/_build
+PACKAGE     := build/package
+LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test lint format bench docs clean
+.PHONY: help venv demo test lint format bench docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -25,8 +27,11 @@ help:
 	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes"
 	@echo "             BENCH_ARGS='--quick' smaller sizes, BENCH_ARGS='--list' what there is"
 	@echo "make docs    the documentation as pages, in docs/_build/html; what its code shows is computed"
+	@echo "make package build the wheel and the source archive in dist/, install it in build/package, try it"
+	@echo "make lock    write the newest versions that go together to requirements.lock"
 	@echo "make venv    only set up $(VENV): the package, editable, with every extra"
-	@echo "             PYTHON=python3.13 with another interpreter (after make clean)"
+	@echo "             PYTHON=python3.13 with another interpreter, LOCKED=1 with the versions of"
+	@echo "             requirements.lock (either after make clean)"
 	@echo "make clean   remove $(VENV), caches, compiled kernels, built pages and demo/"
 
 venv: $(READY)
@@ -41,7 +46,7 @@ $(READY): pyproject.toml
 	  { rm -rf $(VENV); echo "$(PYTHON) has neither ensurepip nor pip:" \
 	    "install python3-venv or python3-pip" >&2; exit 1; }
 	@echo "Installing the package and its extras into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" $(LOCK)
 	@touch $(READY)
 
 demo: venv
@@ -67,6 +72,19 @@ bench: venv
 docs: venv
 	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html
 
+# Installed by the pip of $(VENV), since some systems ship python3 without ensurepip.
+package: venv
+	rm -rf dist $(PACKAGE)
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m venv --without-pip $(PACKAGE)
+	$(BIN)/python -m pip --python $(PACKAGE)/bin/python install --quiet --no-compile dist/*.whl
+	$(PACKAGE)/bin/python -I -W error tests/package_smoke.py
+
+# For every platform and Python at once; versions only, so that no index is named.
+lock: venv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --no-annotate --no-header --extra dev \
+	  --output-file requirements.lock pyproject.toml
+
 clean:
-	rm -rf $(VENV) $(DOCS) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DOCS) $(PACKAGE) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,99 @@
+"""What is built and shipped; `make package` also installs it in an environment of its own."""
+
+import email
+import pkgutil
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import onlooker
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "onlooker"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A wheel and a source archive, made without the network."""
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,), (archive,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, archive
+
+
+def shipped():
+    """Every file of the package that is not made by running it."""
+    made = {".pyc", ".nbi", ".nbc"}
+    files = (path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in made)
+    return {path.relative_to(SOURCE).as_posix() for path in files}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    names = zipfile.ZipFile(built[0]).namelist()
+    inside = {name.removeprefix("onlooker/") for name in names if ".dist-info/" not in name}
+    assert inside == shipped()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["py.typed", "datasets/storms_6h.csv.gz", "datasets/README.md", "explorer/web/page.html"],
+)
+def test_the_wheel_holds_more_than_code(built, name):
+    assert f"onlooker/{name}" in zipfile.ZipFile(built[0]).namelist()
+
+
+def test_the_source_archive_can_be_tested_and_documented(built):
+    with tarfile.open(built[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tests = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")}
+    assert tests <= names
+    assert {f"src/onlooker/{name}" for name in shipped()} <= names
+    wanted = {"Makefile", "README.md", "CHANGELOG.md", "LICENSE", "requirements.lock"}
+    assert wanted <= names
+    assert not {name for name in names if name.startswith((".venv", ".git/", ".benchmarks", "run"))}
+
+
+def test_the_lock_holds_versions_of_everything_and_nothing_else():
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = {re.fullmatch(r"([a-z0-9-]+)==[\w.]+( ; [^/@]+)?", line)[1] for line in lines}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["all"], *extras["test"], *extras["lint"]]
+    names = {re.match(r"[\w-]+", item)[0].lower() for item in wanted}
+    assert names - {"onlooker"} <= locked
+
+
+def test_the_metadata_say_what_the_project_says(built):
+    with zipfile.ZipFile(built[0]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        told = email.message_from_bytes(wheel.read(name))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert told["Version"] == onlooker.__version__
+    assert told["Requires-Python"] == project["requires-python"]
+    assert set(project["optional-dependencies"]) == set(told.get_all("Provides-Extra"))
+    assert told.get_payload().startswith("# onlooker")
+
+
+def test_the_changelog_begins_with_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    latest = re.search(r"^## (.+)$", text, re.MULTILINE)[1]
+    assert re.match(r"(\d+\.\d+\.\d+), \d{4}-\d{2}-\d{2}$", latest), latest
+    assert latest.partition(",")[0] == onlooker.__version__
+
+
+def test_no_import_of_any_module_warns():
+    names = [module.name for module in pkgutil.walk_packages([str(SOURCE)], "onlooker.")]
+    assert {"onlooker.cli", "onlooker.inference.run", "onlooker.explorer.server"} <= set(names)
+    code = f"import importlib\nfor name in {names!r}:\n    importlib.import_module(name)"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
