@@ -23,7 +23,15 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "click_commands",
+    "docstrings",
     "offline_math",
+    "short_names",
+]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Types of the inside: signatures name them, but nobody needs to make one.
+    ("py:class", r"onlooker\.(inference\.\w+|partitions\.geometry)\.\w+"),
 ]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 
@@ -40,8 +48,12 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # attributes as a list, beside the properties that autodoc finds itself
+maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = "onlooker"
