@@ -90,6 +90,7 @@ class ScaleGrid:
         self._radius = 0.0
         self._sums: dict[int, tuple[Array, Array]] = {}
         self._graphs: OrderedDict[int, Similarity] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
 
     def index(self, scale: float) -> int:
@@ -107,18 +108,16 @@ class ScaleGrid:
             if graph is None:
                 graph = self._make(self.decay.at(self.scale(index), 0.0))
                 self._sums[index] = self._totals(graph)
+                self._bytes += _bytes_of(graph)
             self._graphs[index] = graph  # the last used is the last to go
-            while len(self._graphs) > 1 and self._bytes() > _ROOM:
-                self._graphs.popitem(last=False)
+            while len(self._graphs) > 1 and self._bytes > _ROOM:
+                self._bytes -= _bytes_of(self._graphs.popitem(last=False)[1])
             return Local(graph, *self._sums[index])
 
     def _totals(self, graph: Similarity) -> tuple[Array, Array]:
         if self.n_neighbors is not None:
             return graph.row_sums, np.diff(graph.indptr).astype(np.float64)
         return graph.row_sums, np.full(graph.n_nodes, graph.n_nodes - 1.0)
-
-    def _bytes(self) -> int:
-        return sum(graph.indices.nbytes + graph.weights.nbytes for graph in self._graphs.values())
 
     def _make(self, decay: Decay) -> Similarity:
         near = self._within(decay.radius(self.tolerance))
@@ -230,6 +229,10 @@ class DecayLinkSampler(LinkSampler):
     def log_prior(self, state: State) -> float:
         """``ln p(c | ν, σ_f, ε)``."""
         return self._log_links(state, self._local(state))
+
+
+def _bytes_of(graph: Similarity) -> int:
+    return int(graph.indices.nbytes + graph.weights.nbytes)
 
 
 def _as_graph(graph: Similarity, offset: float) -> Graph:

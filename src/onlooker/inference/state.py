@@ -75,20 +75,21 @@ def make_tables(
     else:
         alpha, weight = np.array([float(concentration)]), np.ones(1)
     return Tables(
-        np.stack([_log_rising(a, n_transitions) for a in alpha]),
-        np.stack([_log_rising(n_actions * a, n_transitions) for a in alpha]),
+        _log_rising(alpha, n_transitions),
+        _log_rising(n_actions * alpha, n_transitions),
         alpha,
         np.log(weight),
         np.zeros(n_slots, dtype=np.int8),
     )
 
 
-def _log_rising(start: float, n: int) -> Array:
+def _log_rising(starts: Array, n: int) -> Array:
     """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
-    logs = np.empty(n + 1)
-    logs[0] = 0.0
-    np.log(start + np.arange(n), out=logs[1:])
-    return np.cumsum(logs, out=logs)
+    table = np.zeros((len(starts), n + 1))
+    for start, row in zip(starts, table[:, 1:], strict=True):
+        np.add(start, np.arange(n), out=row)
+        np.cumsum(np.log(row, out=row), out=row)
+    return table
 
 
 @dataclass
