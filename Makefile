@@ -68,9 +68,11 @@ format: venv
 bench: venv
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-# Warnings are errors. A notebook runs again only if its code has changed.
+# Warnings are errors. Sphinx warns of a page only when it reads it: after a failure all are read again.
+# A notebook runs again only if its code, or the package, has changed.
 docs: venv
-	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html
+	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html || \
+	  { rm -rf $(DOCS)/doctrees; exit 1; }
 
 # Installed by the pip of $(VENV), since some systems ship python3 without ensurepip.
 package: venv

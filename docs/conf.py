@@ -35,6 +35,8 @@ nitpick_ignore_regex = [
 ]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 
+highlight_language = "text"
+
 # Pages. Headings down to the fourth level can be linked to as [...](page.md#the-heading).
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -51,6 +53,9 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {
+    name: name for name in ("Array", "ArrayLike", "Floats", "NDArray", "Concentration", "Duration")
+}
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes as a list, beside the properties that autodoc finds itself
 maximum_signature_line_length = 88

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,10 +24,10 @@ class ClickCommands(SphinxDirective):
         group = getattr(importlib.import_module(module), name)
         program = module.partition(".")[0]
         context = click.Context(group, info_name=program)
-        lines = list(_described(group, context))
+        lines = [f"## {program}", "", *_described(group, context)]
         for child in sorted(group.commands):
             command = group.commands[child]
-            lines += ["", f"## {program} {child}", ""]
+            lines += [f"## {program} {child}", ""]
             lines += _described(command, click.Context(command, info_name=child, parent=context))
         return self.parse_text_to_nodes(
             StringList(lines, source=module), allow_section_headings=True
@@ -42,12 +43,17 @@ def _described(command: click.Command, context: click.Context) -> Iterator[str]:
         record = option.get_help_record(context)
         if record is not None:
             name, meaning = map(_cell, record)
-            yield f"| `{name}` | {meaning} |"
+            yield f"| `{name}` | {_with_code(meaning)} |"
     yield ""
 
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def _with_code(text: str) -> str:
+    """Options in a sentence as code: dashes would be joined otherwise."""
+    return re.sub(r"(?<![`\w])(--[a-z][a-z-]*)", r"`\1`", text)
 
 
 def _help(text: str) -> Iterator[str]:
@@ -57,7 +63,7 @@ def _help(text: str) -> Iterator[str]:
             first, *rest = paragraph.removeprefix("\b\n").splitlines()
             yield from ["", first, *_fenced(inspect.cleandoc("\n".join(rest)).splitlines())]
         else:
-            yield from ["", *paragraph.splitlines()]
+            yield from ["", *_with_code(paragraph).splitlines()]
     yield ""
 
 

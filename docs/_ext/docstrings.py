@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sphinx.domains.python import PyObject
+
 # scikit-learn makes these methods for its metadata routing, which trajectories do not use.
 _ROUTING = re.compile(r"set_\w+_request$")
+_ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 
 
 def formulas(lines: list[str]) -> list[str]:
@@ -24,8 +27,47 @@ def formulas(lines: list[str]) -> list[str]:
     return made
 
 
+def attributes(lines: list[str]) -> list[str]:
+    """Read ``name : words`` with nothing below it as a description, not as a type.
+
+    >>> attributes(["Attributes", "----------", "end : where it ends", "n : int", "    Size."])
+    ['Attributes', '----------', 'end', '    where it ends', 'n : int', '    Size.']
+    """
+    made: list[str] = []
+    inside = False
+    for at, line in enumerate(lines):
+        after = lines[at + 1] if at + 1 < len(lines) else ""
+        if after and set(after) == {"-"}:
+            inside = line == "Attributes"
+        name, colon, words = line.partition(" : ")
+        if inside and colon and line[0] != " " and not after.startswith(" "):
+            made += [name, "    " + words]
+        else:
+            made.append(line)
+    return made
+
+
+def shape_first(lines: list[str]) -> list[str]:
+    """Keep ``shape: words`` of a property together; napoleon would take it for a type.
+
+    >>> shape_first(["``(n,)``: one a row."])
+    ['``(n,)`` – one a row.']
+    """
+    return [re.sub(r"^(``[^`]*``): ", r"\1 – ", lines[0]), *lines[1:]] if lines else []
+
+
 def _process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = formulas(lines)
+    lines[:] = attributes(formulas(lines))
+    if what in ("attribute", "property"):
+        lines[:] = shape_first(lines)
+
+
+def _sign(
+    app: Any, what: str, name: str, obj: Any, options: Any, call: str | None, gives: str | None
+) -> tuple[str | None, str | None]:
+    """Undo how Sphinx 9 writes an alias of a type in a union."""
+    call, gives = (text and _ALIAS.sub(r"\1", text) for text in (call, gives))
+    return call, gives
 
 
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -33,6 +75,10 @@ def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) ->
 
 
 def setup(app: Any) -> dict[str, bool]:
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", _sign)
     app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
