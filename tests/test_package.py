@@ -70,6 +70,14 @@ def test_the_lock_holds_versions_of_everything_and_nothing_else():
     assert names - {"onlooker"} <= locked
 
 
+def test_hooks_fetch_nothing_and_check_what_make_lint_checks():
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"repo: (\S+)", text)) == {"local"}
+    assert set(re.findall(r"language: (\S+)", text)) == {"system"}
+    checked = re.search(r"^CHECKED +:= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert set(re.findall(r"files: (\S+)", text)) == {f"^({'|'.join(checked.split())})/"}
+
+
 def test_the_metadata_say_what_the_project_says(built):
     with zipfile.ZipFile(built[0]) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
