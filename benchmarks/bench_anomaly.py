@@ -1,6 +1,6 @@
 """What scoring costs: 10,000 steps, 16 actions, 200 replicates.
 
-    python benchmarks/bench_anomaly.py
+    python -m benchmarks anomaly
 
 Seconds of processor time, since machines are shared; the last column is the ratio to the time
 that one pass over all steps and replicates takes the dynamics alone (`sample` and
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._measure import print_table
 from onlooker import Problem, sample
 from onlooker.anomaly import score, score_policy
 from onlooker.partitions import DistanceDependent
@@ -32,11 +33,6 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - began
 
 
-def report(name: str, took: float, unit: float) -> None:
-    """Print one line."""
-    print(f"{name:58s} {took:7.2f} s {took / unit:6.1f}")
-
-
 def main() -> None:
     """Measure."""
     world = CircularMotion(16)
@@ -51,14 +47,19 @@ def main() -> None:
             world.dynamics.log_likelihood(states, world.dynamics.sample(states, actions, rng))
 
     unit = seconds(dynamics_alone)
-    report("the dynamics alone, one pass", unit, unit)
+    rows: list[list[object]] = []
+
+    def report(name: str, took: float) -> None:
+        rows.append([name, f"{took:.2f}", f"{took / unit:.1f}"])
+
+    report("the dynamics alone, one pass", unit)
     for most in (N_REPLICATES, 2000):
         took = seconds(
             lambda most=most: score_policy(  # type: ignore[misc]
                 policy, world.dynamics, demos, max_replicates=most, random_state=0
             )
         )
-        report(f"known policy, at most {most} replicates", took, unit)
+        report(f"known policy, at most {most} replicates", took)
     train, _ = world.rollout(20, 101, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,12 +74,17 @@ def main() -> None:
                 max_replicates=N_REPLICATES,
             )
         )  # fmt: skip
-        report(f"posterior of 200 draws, its uncertainty {uncertain}", took, unit)
+        report(f"posterior of 200 draws, its uncertainty {uncertain}", took)
     grid = GridWorld()
     walks, _ = grid.rollout(200, 51, random_state=0)
     table = grid.policy(walks.transitions()[0])
     took = seconds(lambda: score_policy(table, grid.dynamics, walks, random_state=0))
-    report("441 states, expectations summed, at most 2000 replicates", took, unit)
+    report("441 states, expectations summed, at most 2000 replicates", took)
+    print_table(
+        f"Scoring 10,000 steps, 16 actions, {N_REPLICATES} replicates",
+        ["what", "seconds", "passes of the dynamics"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

@@ -1,30 +1,26 @@
 """Speed of distances, planners and simulators.
 
-python benchmarks/bench_arena.py
+python -m benchmarks arena
 """
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from benchmarks._measure import print_table, processor_seconds
 from onlooker.metrics import circular_emd, planar_emd
 from onlooker.planning import policy_iteration, soft_value_iteration, value_iteration
 from onlooker.worlds import CircularMotion, GridWorld
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    """The best of three."""
-    best = np.inf
-    for _ in range(3):
-        begin = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - begin)
-    return float(best)
+    """Processor time, the best of two."""
+    return processor_seconds(run, 2)
 
 
 def slippery_grid(side: int) -> list[sparse.csr_array]:
@@ -38,30 +34,37 @@ def slippery_grid(side: int) -> list[sparse.csr_array]:
     return [sparse.csr_array(0.8 * move + 0.05 * sum(moves)) for move in moves]
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
     """Measure and print."""
     rng = np.random.default_rng(0)
-    p, q = rng.dirichlet(np.ones(24), size=(2, 1_000_000))
-    print(f"circular EMD, 10⁶ pairs of 24 bins   {seconds(lambda: circular_emd(p, q)):8.2f} s")
+    rows: list[list[object]] = []
+    n = 100_000 if quick else 1_000_000
+    p, q = rng.dirichlet(np.ones(24), size=(2, n))
+    took = seconds(lambda: circular_emd(p, q))
+    rows.append([f"circular EMD, {n:,} pairs of 24 bins", f"{took:.2f} s"])
     world = GridWorld.rewarded(0)
     states = np.arange(441)
     expert = world.dynamics.next_state_probabilities(states, world.policy())
     flat = world.dynamics.next_state_probabilities(states, np.full((441, 8), 1 / 8))
     took = seconds(lambda: planar_emd(expert, flat, world.coordinates))
-    print(f"planar EMD, 441 states of the grid   {took:8.2f} s")
-    T = slippery_grid(317)
-    n = 317**2
+    rows.append(["planar EMD, 441 states of the grid", f"{took:.2f} s"])
+    side = 100 if quick else 317
+    T, n = slippery_grid(side), side**2
     reward = np.where(rng.random(n) < 0.01, rng.normal(size=n), 0.0)
-    for discount in (0.9, 0.95, 0.99):
+    for discount in (0.9, 0.99):
         for planner in (value_iteration, policy_iteration, soft_value_iteration):
             took = seconds(lambda: planner(T, reward, discount))  # noqa: B023
-            print(f"{n} states, γ={discount:4}, {planner.__name__:20s} {took:6.2f} s to 1e-6")
+            name = planner.__name__.replace("_", " ")
+            rows.append([f"{name}, {n:,} states, γ = {discount}, to 1e-6", f"{took:.2f} s"])
     circular = CircularMotion()
     took = seconds(lambda: circular.rollout(20_000, 100, random_state=0))
-    print(f"CircularMotion, 100 states each      {20_000 / took:8.0f} trajectories a second")
+    rows.append(
+        ["`CircularMotion`, 100 states each", f"{20_000 / took:,.0f} trajectories a second"]
+    )
     took = seconds(lambda: world.rollout(50_000, 10, random_state=0))
-    print(f"GridWorld, 10 states each            {50_000 / took:8.0f} trajectories a second")
+    rows.append(["`GridWorld`, 10 states each", f"{50_000 / took:,.0f} trajectories a second"])
+    print_table("Distances, planners, simulators", ["what", "measured"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    main("--quick" in sys.argv)

@@ -1,24 +1,24 @@
 """Time and memory of the consensus of many draws.
 
-    python benchmarks/bench_consensus.py            # 1,000 draws of 1,000 nodes
-    python benchmarks/bench_consensus.py --large    # 2,000 draws of 5,000 nodes as well
+    python -m benchmarks consensus
 
 Draws come in two kinds. "map": nodes in the plane belong to the nearest of K centres, and each draw
 moves the centres a little, so that only borders are uncertain, as in a posterior over controllers.
 "noise": each draw misplaces a tenth of all nodes at random, which no sampler is likely to do.
-Compilation is left out; wall and processor time are both given, since they part on a busy machine.
+Compilation is left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
+import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._measure import print_table
 from onlooker.consensus import co_clustering, consensus, credible_ball
 
 Ints = NDArray[np.int64]
@@ -42,54 +42,59 @@ def noise_draws(n_draws: int, n: int, k: int, rng: np.random.Generator) -> Ints:
     return draws
 
 
-def timed(work: Callable[[], object]) -> tuple[object, float, float]:
-    wall, processor = time.perf_counter(), time.process_time()
-    result = work()
-    return result, time.perf_counter() - wall, time.process_time() - processor
+def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
+    """The result, and the least processor time of all threads."""
+    times = []
+    for _ in range(repeats):
+        began = time.process_time()
+        result = work()
+        times.append(time.process_time() - began)
+    return result, min(times)
 
 
-def measure(kind: str, n_draws: int, n: int, k: int, repeats: int) -> None:
+def row_of(kind: str, n_draws: int, n: int, k: int, repeats: int) -> list[object]:
+    """One row of the table."""
     make = {"map": map_draws, "noise": noise_draws}[kind]
     draws = make(n_draws, n, k, np.random.default_rng(0))
-    tasks: dict[str, Callable[[], object]] = {
-        "consensus vi": lambda: consensus(draws, "vi", random_state=0),
-        "consensus binder": lambda: consensus(draws, "binder", random_state=0),
-        "co_clustering": lambda: co_clustering(draws),
-        "credible_ball": lambda: credible_ball(draws[0], draws),
-    }
-    for name, work in tasks.items():
-        runs = [timed(work) for _ in range(repeats)]
-        wall, processor = min(r[1] for r in runs), min(r[2] for r in runs)
-        found = runs[0][0]
-        note = ""
-        if name.startswith("consensus"):
-            note = (
-                f"{found.n_clusters:4d} clusters, loss {found.expected_loss:.5f}, "  # type: ignore[attr-defined]
-                f"{found.n_agreeing}/{found.n_restarts} searches agree"  # type: ignore[attr-defined]
-            )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{kind:5s} {n_draws:5d} x {n:5d}, K = {k:3d}  {name:16s} "
-            f"wall {wall:7.2f} s  cpu {processor:7.2f} s  peak {peak:5.0f} MB  {note}",
-            flush=True,
-        )
+    found, vi = timed(lambda: consensus(draws, "vi", random_state=0), repeats)
+    _, binder = timed(lambda: consensus(draws, "binder", random_state=0), repeats)
+    _, together = timed(lambda: co_clustering(draws), repeats)
+    _, ball = timed(lambda: credible_ball(draws[0], draws), repeats)
+    return [
+        f"{kind}, {n_draws:,} × {n:,}",
+        k,
+        *(f"{seconds:.2f}" for seconds in (vi, binder, together, ball)),
+        found.n_clusters,
+        f"{found.n_agreeing} of {found.n_restarts}",
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--large", action="store_true", help="2,000 draws of 5,000 nodes as well")
-    parser.add_argument("--repeats", type=int, default=3, help="the fastest of so many is given")
-    options = parser.parse_args()
+def main(quick: bool = False) -> None:
+    """Print the table."""
     warm = noise_draws(5, 20, 3, np.random.default_rng(0))
-    credible_ball(consensus(warm, random_state=0).labels, warm)
+    for loss in ("vi", "binder"):
+        credible_ball(consensus(warm, loss, random_state=0).labels, warm)
     co_clustering(warm)
-    for kind in ("map", "noise"):
-        for k in (10, 30, 100, 300):
-            measure(kind, 1000, 1000, k, options.repeats)
-    if options.large:
-        for k in (10, 30):
-            measure("map", 2000, 5000, k, 1)
+    sizes = (10,) if quick else (10, 30, 100)
+    n = 200 if quick else 1_000
+    rows = [row_of(kind, n, n, k, 2) for kind in ("map", "noise") for k in sizes]
+    if not quick:
+        rows.append(row_of("map", 2_000, 5_000, 30, 1))
+    print_table(
+        "Consensus of many draws, processor seconds",
+        [
+            "draws × nodes",
+            "K",
+            "VI",
+            "Binder",
+            "co-clustering",
+            "credible ball",
+            "clusters by VI",
+            "searches that agree",
+        ],
+        rows,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main("--quick" in sys.argv)

@@ -1,7 +1,6 @@
 """The ddCRP's sweep: against the plain twin, as N grows, and with very many transitions.
 
-python -m benchmarks.bench_ddcrp                # with N = 1,000,000: some minutes
-python -m benchmarks.bench_ddcrp --figure DIR   # also draw the growth
+python -m benchmarks ddcrp
 """
 
 from __future__ import annotations
@@ -9,17 +8,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks._measure import (
     TESTS,
     in_fresh_process,
+    keep,
     peak_memory,
     print_table,
     processor_seconds,
 )
+from benchmarks._models import plane
 from onlooker import Problem
 from onlooker.inference.chain import Chain
 from onlooker.inference.link_sampler import LinkOptions, economy_for
@@ -80,20 +80,6 @@ def against_the_twin() -> list[object]:
     return [f"{fast * 1e3:.2f}", f"{slow:.1f}", f"{slow / fast:,.0f}×"]
 
 
-def plane(n_nodes: int, *, seed: int = 0, n_actions: int = 8) -> Problem:
-    """One transition at each of N random points, one point a unit of area.
-
-    The expert's direction changes every 10 units, so that the number of controllers that the
-    data can tell apart grows with the area.
-    """
-    rng = np.random.default_rng(seed)
-    states = rng.uniform(0, np.sqrt(n_nodes), size=(n_nodes, 2))
-    cell = np.floor(states / 10).astype(int)
-    action = (3 * cell[:, 0] + 5 * cell[:, 1] + rng.integers(-1, 2, size=n_nodes)) % n_actions
-    turn = (np.arange(n_actions) - action[:, None] + n_actions // 2) % n_actions - n_actions // 2
-    return Problem(np.arange(n_nodes), -0.5 * (turn / 0.5) ** 2, states)
-
-
 def _grow(n_nodes: int) -> None:
     """Measure one size, in a process of its own: as by default, and with one set of short cuts."""
     prior = DistanceDependent(0.1, GaussianDecay(1.0, offset=10 / n_nodes))
@@ -135,31 +121,6 @@ def growth_rows(found: list[dict[str, float]]) -> list[list[object]]:
     ]
 
 
-def draw_growth(found: list[dict[str, float]], directory: Path) -> None:
-    """The growth as a figure."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    n = np.array([one["n"] for one in found])
-    cost = np.array([one["cost"] for one in found]) * 1e6
-    figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
-    axes.loglog(n, cost, "o-", color="#0072B2", label="a sweep of onlooker")
-    axes.loglog(
-        n, cost[0] * n / n[0], "--", color="#D55E00", label="growing with N, as a textbook's"
-    )
-    axes.axhline(
-        4 * cost[0], color="0.6", linewidth=1, linestyle=":", label="4 × the cost at 1,000"
-    )
-    axes.set_ylim(cost.min() / 2, 100 * cost[0])
-    axes.set_xlabel("nodes N (one a unit of area)")
-    axes.set_ylabel("processor time a node, µs")
-    axes.legend(frameon=False, fontsize=8)
-    directory.mkdir(parents=True, exist_ok=True)
-    figure.savefig(directory / "ddcrp_growth.png", dpi=150)
-
-
 def very_many_transitions() -> list[object]:
     """The finite case: 441 nodes and a million transitions, against `np.exp` of the matrix."""
     world = GridWorld()
@@ -179,7 +140,7 @@ def very_many_transitions() -> list[object]:
     ]
 
 
-def main(quick: bool = False, figure: Path | None = None) -> None:
+def main(quick: bool = False) -> None:
     """Print all tables."""
     print_table(
         "441 nodes and very many transitions (A = 8)",
@@ -201,8 +162,7 @@ def main(quick: bool = False, figure: Path | None = None) -> None:
         ],
         growth_rows(found),
     )
-    if figure is not None:
-        draw_growth(found, figure)
+    keep("growth", found)
     print_table(
         "A sweep of Example 1 against its plain-Python twin (N = 1,000, A = 24, all pairs)",
         ["kernel, ms", "twin, s", "ratio"],
@@ -213,10 +173,9 @@ def main(quick: bool = False, figure: Path | None = None) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out N = 1,000,000")
-    parser.add_argument("--figure", type=Path, help="folder for the figure of the growth")
     parser.add_argument("--grow", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.grow:
         _grow(arguments.grow)
     else:
-        main(arguments.quick, arguments.figure)
+        main(arguments.quick)

@@ -1,6 +1,6 @@
 """Effective samples a second: plain, blocked and ordinary schemes on Example 1.
 
-    python -m benchmarks.bench_mixing
+    python -m benchmarks mixing
 
 Effective samples (bulk, rank-normalised, over chains from different starts) of the log joint and
 of the policies at a few states, the geometric mean of the latter; over processor seconds of

@@ -1,11 +1,9 @@
 """What comes after sampling, against sampling itself, at the size of the paper's Example 1.
 
-    python benchmarks/bench_posterior.py            # 1,000 draws of 1,000 nodes, 24 actions
-    python benchmarks/bench_posterior.py --quick    # 200 draws: for a look
+    python -m benchmarks posterior
 
-Everything is measured in one run on one core, as a ratio to the time that sampling the same draws
-took, because machines differ. Compilation is left out. Processor time is given too: wall time
-means little on a busy machine.
+Everything is measured in one run on one core, in processor time, as a ratio to the time that
+sampling the same draws took, because machines differ. Compilation is left out.
 
 Budgets: `policy()` at 10,000 states that are no nodes and the consensus take no longer than
 sampling; a store costs at most a tenth of it.
@@ -13,8 +11,8 @@ sampling; a store costs at most a tenth of it.
 
 from __future__ import annotations
 
-import argparse
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -24,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._measure import print_table
 from onlooker import Posterior, Problem, sample
 from onlooker.diagnostics import ConvergenceWarning, check_convergence
 from onlooker.partitions import DistanceDependent, Mixing, Potts
@@ -37,55 +36,51 @@ PRIORS: dict[str, PartitionPrior] = {
 }
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """The result of `work`, and its wall and processor time."""
-    wall, processor = time.perf_counter(), time.process_time()
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """The result of `work`, and its processor time."""
+    began = time.process_time()
     result = work()
-    return result, time.perf_counter() - wall, time.process_time() - processor
+    return result, time.process_time() - began
 
 
-def report(
-    name: str, seconds: tuple[float, float], unit: tuple[float, float], budget: float
-) -> None:
-    """One line: times, their ratio to sampling, and whether that is within the budget."""
-    ratio = seconds[1] / unit[1]
-    verdict = "" if budget == np.inf else ("  ok" if ratio <= budget else f"  OVER {budget:g}")
-    print(
-        f"  {name:34s} wall {seconds[0]:7.2f} s  cpu {seconds[1]:7.2f} s  "
-        f"cpu / sampling {ratio:6.3f}{verdict}",
-        flush=True,
-    )
+def row_of(prior: str, what: str, seconds: float, unit: float, budget: float) -> list[object]:
+    """One row: seconds, their ratio to sampling, and whether that is within the budget."""
+    ratio = seconds / unit
+    verdict = "" if budget == np.inf else f"{'within' if ratio <= budget else 'OVER'} {budget:g}"
+    return [prior, what, f"{seconds:.2f}", f"{ratio:.3f}", verdict]
 
 
-def after_sampling(name: str, problem: Problem, draws: int) -> None:
+def after_sampling(name: str, problem: Problem, draws: int) -> list[list[object]]:
     """Predictions, consensus and diagnostics of one prior's draws."""
     options = {"draws": draws, "tune": 0, "chains": 1, "random_state": 0, "progress": False}
     prior = PRIORS[name]
     sample(problem, prior, **options | {"draws": 2})  # compiles
     settled = {"tune": 100}
     run = lambda n: timed(lambda: sample(problem, prior, **options | settled | {"draws": n}))  # noqa: E731
-    _, *start = run(1)
-    posterior, *whole = run(draws)
-    unit = (whole[0] - start[0], whole[1] - start[1])
-    print(f"{name}: {draws} draws, {posterior.n_controllers.mean():.1f} controllers")
-    report("sampling these draws", unit, unit, np.inf)
+    _, start = run(1)
+    posterior, whole = run(draws)
+    unit = whole - start
+    rows = []
+
+    def report(what: str, seconds: float, budget: float = np.inf) -> None:
+        rows.append(row_of(name, what, seconds, unit, budget))
+
+    report("sampling these draws", unit)
     queries = np.random.default_rng(0).uniform(-8.0, 8.0, (10_000, 2))
     strategies = ("map", "local", "average") if name != "mixing" else ("map", "average")
     for strategy in strategies:
         posterior.policy(queries[:2], extrapolate=strategy)
         fresh = Posterior(posterior.plan, _draws(posterior), posterior.chain_ids)
-        _, *seconds = timed(lambda s=strategy, p=fresh: p.policy(queries, extrapolate=s))
+        _, seconds = timed(lambda s=strategy, p=fresh: p.policy(queries, extrapolate=s))
         default = strategy == ("average" if name == "mixing" else "map")
-        title = f"policy, 10,000 states, {strategy}{' (default)' if default else ''}"
-        report(title, tuple(seconds), unit, 1.0 if default else np.inf)
+        title = f"policy, 10,000 unseen states, {strategy}{' (default)' if default else ''}"
+        report(title, seconds, 1.0 if default else np.inf)
     posterior.policy(queries[:2], interval=0.9)
-    _, *seconds = timed(lambda: posterior.policy(interval=0.9))
-    report("policy with interval at the nodes", tuple(seconds), unit, np.inf)
+    report("policy with interval at the nodes", timed(lambda: posterior.policy(interval=0.9))[1])
     Posterior(posterior.plan, _draws(posterior, 20), [0]).partition()
-    _, *seconds = timed(posterior.partition)
-    report("consensus", tuple(seconds), unit, 1.0)
-    _, *seconds = timed(lambda: check_convergence(posterior))
-    report("diagnostics", tuple(seconds), unit, np.inf)
+    report("consensus (VI, 16 restarts)", timed(posterior.partition)[1], 1.0)
+    report("diagnostics", timed(lambda: check_convergence(posterior))[1])
+    return rows
 
 
 def _draws(posterior: Posterior, n: int | None = None) -> Any:
@@ -99,43 +94,38 @@ def _draws(posterior: Posterior, n: int | None = None) -> Any:
     )
 
 
-def storing(name: str, problem: Problem, draws: int, repeats: int) -> None:
+def storing(name: str, problem: Problem, draws: int, repeats: int) -> list[object]:
     """The cost of a store: the least of several runs with and without."""
     options = {"draws": draws, "tune": 100, "chains": 1, "random_state": 0, "progress": False}
     sample(problem, PRIORS[name], **options | {"draws": 2})
     without, with_store = [], []
     for _ in range(repeats):
-        without.append(timed(lambda: sample(problem, PRIORS[name], **options))[1:])
+        without.append(timed(lambda: sample(problem, PRIORS[name], **options))[1])
         place = Path(tempfile.mkdtemp(prefix="onlooker-"))
         with_store.append(
-            timed(lambda p=place: sample(problem, PRIORS[name], store=p, **options))[1:]
+            timed(lambda p=place: sample(problem, PRIORS[name], store=p, **options))[1]
         )
         size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
         shutil.rmtree(place)
-    unit = tuple(min(run[i] for run in without) for i in range(2))
-    stored = tuple(min(run[i] for run in with_store) for i in range(2))
-    print(f"{name}: storing {draws} draws, {size / 1e6:.1f} MB in all")
-    report("sampling without a store", unit, unit, np.inf)
-    extra = (stored[0] - unit[0], stored[1] - unit[1])
-    report("the store's share, processor", extra, unit, 0.1)
-    print(f"  {'the store’s share, wall':34s} {extra[0] / unit[0]:.3f} of sampling")
+    extra = max(0.0, min(with_store) - min(without))
+    return row_of(name, f"storing while sampling ({size / 1e6:.1f} MB)", extra, min(without), 0.1)
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
     """Run all."""
-    parser = argparse.ArgumentParser(description="What comes after sampling, against sampling")
-    parser.add_argument("--quick", action="store_true", help="200 draws")
-    draws = 200 if parser.parse_args().quick else 1000
+    draws = 200 if quick else 1000
     warnings.simplefilter("ignore", ConvergenceWarning)
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
     problem = Problem.from_demonstrations(demos, world.dynamics)
-    print(f"{problem!r}")
-    for name in PRIORS:
-        after_sampling(name, problem, draws)
-    for name in ("ddCRP", "mixing"):
-        storing(name, problem, draws, repeats=7)
+    rows = [row for name in PRIORS for row in after_sampling(name, problem, draws)]
+    rows += [storing(name, problem, draws, 3 if quick else 7) for name in ("ddCRP", "mixing")]
+    print_table(
+        f"What comes after sampling {draws:,} draws of Example 1",
+        ["prior", "what", "seconds", "of the sampling", "budget"],
+        rows,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main("--quick" in sys.argv)

@@ -1,6 +1,10 @@
-"""Cost of a sweep of the finite models: against the plain twin, with size, in memory.
+"""Cost of a sweep of every model, as N and M grow, against its plain-Python twin.
 
-python -m benchmarks.bench_sweeps
+python -m benchmarks sweeps
+
+Kernel and twin start from the same state; a twin of indicators must also end where the kernel ends,
+or the benchmark fails. Each size is measured in a process of its own, twins only at sizes that they
+can bear. The exponent is the slope of a line through the logarithms.
 """
 
 from __future__ import annotations
@@ -9,159 +13,163 @@ import json
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import (
-    TESTS,
-    in_fresh_process,
-    peak_memory,
-    print_table,
-    processor_seconds,
-)
-from onlooker import Problem
-from onlooker.inference.chain import Chain
-from onlooker.partitions import ChineseRestaurant, Mixing, PartitionPrior, Potts, Uniform
+from benchmarks._measure import in_fresh_process, keep, print_note, print_table, processor_seconds
+
+NODES = "N"  # nodes grow, with one transition each
+TRANSITIONS = "M"  # transitions grow, at 1,000 nodes
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+TWIN_SIZES = (300, 1_000, 10_000, 100_000)
+PATIENCE = 6.0  # seconds that a twin's sweep may be expected to take
+LIMIT = 75.0  # seconds for one size of one model: what takes longer is left out, and said so
 
 
-def random_problem(
-    n_nodes: int, n_transitions: int, n_actions: int, rng: np.random.Generator
-) -> Problem:
-    """Transitions at random nodes, with likelihoods that tell actions apart but leave doubt."""
-    node_of = np.arange(n_transitions) % n_nodes
-    loglik = rng.normal(scale=1.5, size=(n_transitions, n_actions))
-    return Problem(node_of, loglik, rng.uniform(0, 10, size=(n_nodes, 2)))
+def _names() -> list[str]:
+    from benchmarks._models import MODELS
+
+    return list(MODELS)
 
 
-def make_chain(problem: Problem, prior: PartitionPrior, **scheme: bool) -> Chain:
-    """A chain past its first sweeps."""
-    options = {"collapsed": True, **scheme}
-    chain = Chain(
-        problem, prior.sampler(problem), alpha=1.0, rng=np.random.default_rng(0), **options
-    )
-    for _ in range(3):
-        chain.sweep()
-    return chain
+# -- one size, in a process of its own -------------------------------------------------------------
 
 
-def against_the_twin() -> list[list[object]]:
-    """M = 1,000 transitions, A = 24, K = 8: kernel against plain Python, same draws."""
-    sys.path.insert(0, str(TESTS))
-    import naive
+def _problem(axis: str, size: int) -> Any:
+    from benchmarks._models import plane
 
-    problem = random_problem(1_000, 1_000, 24, np.random.default_rng(0))
-    cases = {
-        "mixing, q integrated out": (Mixing(8), naive.mixing_prior(1.0, 8), 0.0),
-        "uniform": (Uniform(8), naive.uniform_prior, 0.0),
-        "CRP": (ChineseRestaurant(1.0), naive.crp_prior, 1.0),
-    }
-    rows: list[list[object]] = []
-    for name, (prior, log_prior, gamma) in cases.items():
-        chain = make_chain(problem, prior)
-        first, state = chain.data.first, chain.state.copy()
-        twin = naive.Naive(
-            chain.data.likelihood,
-            [range(first[i], first[i + 1]) for i in range(problem.n_nodes)],
-            state.actions,
-            state.labels,
-            1.0,
-            state.rng,
-            clusters=state.arrays["slots"][: state.arrays["n_slots"][0]],
-        )
-
-        def plain(twin: naive.Naive = twin, log_prior=log_prior, gamma: float = gamma) -> None:  # type: ignore[no-untyped-def]
-            twin.collapsed_actions()
-            twin.update_indicators(log_prior, gamma=gamma)
-
-        fast = processor_seconds(chain.sweep, 200)
-        slow = processor_seconds(plain, 3)
-        rows.append([name, f"{fast * 1e3:.3f}", f"{slow * 1e3:.0f}", f"{slow / fast:.0f}×"])
-    return rows
+    return plane(size) if axis == NODES else plane(1_000, max(1, size // 1_000))
 
 
-def growth(quick: bool) -> list[list[object]]:
-    """Cost a transition as M grows, at 100 transitions a node and A = 8."""
-    rows: list[list[object]] = []
-    base = None
-    for n_transitions in (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000):
-        problem = random_problem(n_transitions // 100, n_transitions, 8, np.random.default_rng(0))
-        chain = make_chain(problem, Mixing(8))
-        cost = processor_seconds(chain.sweep, max(3, 200_000 // n_transitions)) / n_transitions
-        base = base or cost
-        rows.append([f"{n_transitions:,}", f"{cost * 1e9:.0f}", f"{cost / base:.2f}×"])
-    return rows
+def _kernel(name: str, axis: str, size: int) -> None:
+    """Seconds a sweep, the least of several, after a few that settle the chain."""
+    from benchmarks._models import make_chain
 
-
-def memory_of_a_million() -> float:
-    """Peak memory, in GB, of a process that samples M = 1,000,000 transitions."""
-    return float(in_fresh_process("benchmarks.bench_sweeps", "--memory")["memory"])
-
-
-def _memory() -> None:
-    problem = random_problem(10_000, 1_000_000, 8, np.random.default_rng(0))
-    chain = make_chain(problem, Mixing(8))
+    chain = make_chain(name, _problem(axis, size), 3 if size >= 1_000_000 else 10)
+    began = time.thread_time()
     chain.sweep()
-    print(json.dumps({"memory": peak_memory()}))
+    one = max(time.thread_time() - began, 1e-5)
+    repeats = int(np.clip(1.5 / one, 3, 300))
+    print(json.dumps({"seconds": processor_seconds(chain.sweep, repeats)}))
 
 
-def start_up() -> list[list[object]]:
-    """Seconds of wall time from nothing, in processes of their own; the best of five."""
-    first_sweep = (
-        "import numpy as np; from onlooker import Problem; from onlooker.partitions import Mixing; "
-        "from onlooker.inference.chain import Chain; "
-        "p = Problem(np.arange(50), np.random.default_rng(0).normal(size=(50, 4))); "
-        "Chain(p, Mixing(3).sampler(p), alpha=1.0, collapsed=True).sweep()"
-    )
-    rows: list[list[object]] = []
-    for name, code in {
-        "an empty process": "",
-        "import numpy, scipy": "import numpy, scipy",
-        "import onlooker": "import onlooker",
-        "to the first sweep, kernels cached": first_sweep,
-    }.items():
-        times = []
-        for _ in range(6):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", code], check=True)
-            times.append(time.perf_counter() - start)
-        rows.append([name, f"{min(times[1:]):.2f}"])
-    return rows
+def _twin(name: str, axis: str, size: int) -> None:
+    """The same for the twin; and whether both made the same draws."""
+    from benchmarks._models import make_chain, same_state, twin_of
+
+    chain = make_chain(name, _problem(axis, size), 10)
+    twin = twin_of(name, chain)
+    seconds = processor_seconds(twin.sweep, 1)
+    same = None
+    if not name.startswith("ddCRP"):
+        chain.sweep()
+        same = same_state(chain, twin.plain)
+    if seconds < 1:
+        more = twin_of(name, chain)
+        seconds = min(seconds, processor_seconds(more.sweep, 2))
+    print(json.dumps({"seconds": seconds, "same": same}))
 
 
-def potts_against_neighbours() -> list[list[object]]:
-    """What a neighbourhood costs: Potts with 8 neighbours and over all pairs."""
-    problem = random_problem(1_000, 1_000, 24, np.random.default_rng(0))
-    rows: list[list[object]] = []
-    base = processor_seconds(make_chain(problem, Mixing(8)).sweep, 100)
-    for name, n_neighbors in {"8 neighbours": 8, "all pairs": None}.items():
-        chain = make_chain(problem, Potts(8, n_neighbors=n_neighbors))
-        cost = processor_seconds(chain.sweep, 100)
-        rows.append([name, f"{cost * 1e3:.3f}", f"{cost / base:.1f}×"])
-    return rows
+# -- all sizes -------------------------------------------------------------------------------------
+
+
+def growth(name: str, axis: str, sizes: tuple[int, ...]) -> tuple[list[list[float]], str]:
+    """(size, seconds) of the kernel, and why it ends early if it does."""
+    found: list[list[float]] = []
+    for size in sizes:
+        try:
+            one = in_fresh_process(
+                "benchmarks.bench_sweeps", "--kernel", name, axis, str(size), limit=LIMIT
+            )
+        except subprocess.TimeoutExpired:
+            return found, f"{name}, {axis} = {size:,}: not done within {LIMIT:.0f} s, left out."
+        found.append([size, one["seconds"]])
+    return found, ""
+
+
+def twin_growth(name: str, axis: str, sizes: tuple[int, ...]) -> list[list[float]]:
+    """(size, seconds) of the twin, up to where its patience ends."""
+    found: list[list[float]] = []
+    for size in sizes:
+        if found and _expected(found, size) > PATIENCE:
+            break
+        one = in_fresh_process("benchmarks.bench_sweeps", "--twin", name, axis, str(size))
+        if one["same"] is False:
+            raise AssertionError(f"{name}, {axis} = {size:,}: kernel and twin drew differently")
+        found.append([size, one["seconds"]])
+    return found
+
+
+def _expected(found: list[list[float]], size: int) -> float:
+    """What the next size will take, going on as before; a first guess is linear."""
+    slope = max(1.0, exponent(found)) if len(found) > 1 else 1.0
+    return float(found[-1][1] * (size / found[-1][0]) ** slope)
+
+
+def exponent(found: list[list[float]]) -> float:
+    """The slope of ln seconds against ln size."""
+    sizes, seconds = np.log(np.array(found)).T
+    return float(np.polyfit(sizes, seconds, 1)[0])
+
+
+def row_of(name: str, kernel: list[list[float]], twin: list[list[float]]) -> list[object]:
+    """One row of the table; the ratio is at 1,000 and at the largest size that both have."""
+    fast, slow = dict(map(tuple, kernel)), dict(map(tuple, twin))  # type: ignore[arg-type]
+    both = [size for size in fast if size in slow]
+    ratios = [f"{slow[size] / fast[size]:,.0f}× ({size:,})" for size in (both[0], both[-1])]
+    return [
+        name,
+        *(_time(fast.get(size)) for size in SIZES),
+        f"{exponent(kernel):.2f}" if len(kernel) > 1 else "–",
+        f"{exponent(twin):.2f}" if len(twin) > 1 else "–",
+        " … ".join(dict.fromkeys(ratios)),
+    ]
+
+
+def _time(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds * 1e3:.3g}"
+
+
+HEADER = [
+    "model",
+    *(f"{size:,}: ms a sweep" for size in SIZES),
+    "exponent",
+    "twin's exponent",
+    "faster than the twin (at)",
+]
 
 
 def main(quick: bool = False) -> None:
-    """Print all tables."""
-    print_table(
-        "A collapsed sweep against its plain-Python twin (M = 1,000, A = 24, K = 8)",
-        ["model", "kernel, ms", "twin, ms", "ratio"],
-        against_the_twin(),
-    )
-    print_table(
-        "Cost a transition (100 transitions a node, A = 8, K = 8)",
-        ["transitions", "ns a transition", "against 1,000"],
-        growth(quick),
-    )
-    print_table(
-        "Potts (N = M = 1,000)", ["graph", "ms a sweep", "of mixing"], potts_against_neighbours()
-    )
-    print_table("From nothing", ["until", "seconds"], start_up())
-    if not quick:
-        print(f"\nPeak memory at 1,000,000 transitions: {memory_of_a_million():.2f} GB")
+    """Print the tables."""
+    sizes = SIZES[:2] if quick else SIZES
+    twin_sizes = {NODES: TWIN_SIZES[: 2 if quick else 4], TRANSITIONS: TWIN_SIZES[1:]}
+    if quick:
+        twin_sizes[TRANSITIONS] = (1_000,)
+    titles = {
+        NODES: "Nodes grow, one transition each (A = 8, K = 8, one node a unit of area)",
+        TRANSITIONS: "Transitions grow, 1,000 nodes (A = 8, K = 8)",
+    }
+    data: dict[str, Any] = {}
+    for axis, title in titles.items():
+        rows, left_out = [], []
+        for name in _names():
+            kernel, why = growth(name, axis, sizes)
+            twin = twin_growth(name, axis, twin_sizes[axis])
+            data.setdefault(axis, {})[name] = {"kernel": kernel, "twin": twin}
+            rows.append(row_of(name, kernel, twin))
+            left_out += [why] * bool(why)
+            print(f"  {axis}: {name} done", flush=True)
+        print_table(title, HEADER, rows)
+        for why in left_out:
+            print_note(why)
+    keep("growth", data)
 
 
 if __name__ == "__main__":
-    if "--memory" in sys.argv:
-        _memory()
+    if len(sys.argv) == 5 and sys.argv[1] in ("--kernel", "--twin"):
+        {"--kernel": _kernel, "--twin": _twin}[sys.argv[1]](
+            sys.argv[2], sys.argv[3], int(sys.argv[4])
+        )
     else:
         main("--quick" in sys.argv)
