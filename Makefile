@@ -12,7 +12,7 @@ DOCS        := docs/_build
 PACKAGE     := build/package
 LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test lint format bench docs package lock clean
+.PHONY: help venv demo test lint format bench bench-check docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -24,7 +24,8 @@ help:
 	@echo "             those of the web page need chromium, and say so where they are skipped"
 	@echo "make lint    ruff (style, format) and mypy (types)"
 	@echo "make format  let ruff format the code and mend what it can"
-	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes"
+	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes;"
+	@echo "             makes docs/benchmarks.md; BENCH_ARGS='--resume' goes on where it stopped,"
 	@echo "             BENCH_ARGS='--quick' smaller sizes, BENCH_ARGS='--list' what there is"
 	@echo "make docs    the documentation as pages, in docs/_build/html; what its code shows is computed"
 	@echo "make package build the wheel and the source archive in dist/, install it in build/package, try it"
@@ -67,6 +68,9 @@ format: venv
 
 bench: venv
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-check: venv
+	$(BIN)/python -m benchmarks --check
 
 # Warnings are errors. Sphinx warns of a page only when it reads it: after a failure all are read again.
 # A notebook runs again only if its code, or the package, has changed.

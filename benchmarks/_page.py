@@ -86,11 +86,13 @@ def _entry(name: str, entries: dict[str, Any]) -> list[str]:
         lines += [f"{table['title']}:", "", *markdown(table), ""]
     for note in entry["notes"]:
         lines += [note, ""]
-    return [
-        *lines,
-        f"*`python -m benchmarks {name}`, {entry['date']} UTC, {entry['seconds']:.0f} s; load "
-        f"{entry['load_a_core_before']:.1f} a core before, {entry['load_a_core_after']:.1f} after.*",
-    ]
+    if name in FIGURES:
+        image, says, _ = FIGURES[name]
+        lines += [f"![{says}](images/{image})", ""]
+    before, after = entry["load_a_core_before"], entry["load_a_core_after"]
+    took = f"`python -m benchmarks {name}` in {entry['seconds']:.0f} s"
+    load = f"load {before:.1f} a core before, {after:.1f} after"
+    return [*lines, f"*Measured {entry['date']} UTC by {took}; {load}.*"]
 
 
 # -- figures ---------------------------------------------------------------------------------------
@@ -101,13 +103,12 @@ def draw(entries: dict[str, Any], images: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    kinds = {"sweeps": _draw_growth, "memory": _draw_memory, "cloning": _draw_scores}
-    for name, kind in kinds.items():
+    for name, (image, _, draw_one) in FIGURES.items():
         if name in entries:
-            kind(entries[name]["data"], images)
+            draw_one(entries[name]["data"], images / image)
 
 
-def _draw_growth(data: dict[str, Any], images: Path) -> None:
+def _draw_growth(data: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.4), sharey=True, layout="constrained")
@@ -131,10 +132,10 @@ def _draw_growth(data: dict[str, Any], images: Path) -> None:
     handles.append(plt.Line2D([], [], color="0.3", linestyle=":", marker="x", markersize=4))
     labels.append("its twin in plain Python")
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
-    _save(figure, images / "bench_growth.png")
+    _save(figure, path)
 
 
-def _draw_memory(data: dict[str, Any], images: Path) -> None:
+def _draw_memory(data: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
@@ -149,10 +150,10 @@ def _draw_memory(data: dict[str, Any], images: Path) -> None:
     )
     axes.set(xlabel="input, MB", ylabel="peak memory, MB", ylim=(50, None))
     axes.legend(frameon=False, fontsize=8)
-    _save(figure, images / "bench_memory.png")
+    _save(figure, path)
 
 
-def _draw_scores(data: dict[str, Any], images: Path) -> None:
+def _draw_scores(data: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     scores = data["scores"]
@@ -175,7 +176,7 @@ def _draw_scores(data: dict[str, Any], images: Path) -> None:
     np.atleast_1d(panels)[0].set_ylabel("held-out ln p of the direction, a step")
     handles, labels = np.atleast_1d(panels)[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
-    _save(figure, images / "bench_cloning.png")
+    _save(figure, path)
 
 
 def _save(figure: Any, path: Path) -> None:
@@ -184,3 +185,11 @@ def _save(figure: Any, path: Path) -> None:
 
     figure.savefig(path, dpi=150, metadata={"Software": None})
     plt.close(figure)
+
+
+FIGURES = {
+    "sweeps": ("bench_growth.png", "Cost of a sweep as the data grow", _draw_growth),
+    "memory": ("bench_memory.png", "Peak memory against the input", _draw_memory),
+    "cloning": ("bench_cloning.png", "Held-out score against seconds", _draw_scores),
+}
+"""Of benchmark NAME: its file, what it says, and who draws it."""
