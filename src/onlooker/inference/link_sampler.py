@@ -27,6 +27,7 @@ from onlooker.inference.links import (
 from onlooker.inference.metropolis import draw_candidates, log_proposal, metropolis_links
 from onlooker.inference.partition import Start, slot_arrays, slots_of
 from onlooker.inference.problem import Layout
+from onlooker.inference.reassignment import reassign
 from onlooker.inference.state import Data, State
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry, Similarity
@@ -49,6 +50,8 @@ class LinkOptions:
     """Metropolis steps a node and sweep, for the sampler without neighbours."""
     economy: Economy | None = None
     """None: what pays at the problem's size."""
+    reassign: int = 0
+    """Passes a sweep in which parts of clusters change sides together with their actions."""
 
 
 class LinkSampler:
@@ -111,6 +114,8 @@ class LinkSampler:
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every link, then ν."""
         self._draw_links(state, data, scheme)
+        for _ in range(self.options.reassign):
+            self._reassign(state, data, scheme)
         if isinstance(self.nu, Prior):
             state.hyper["nu"] = self._draw_nu(state, self.nu)
 
@@ -124,6 +129,20 @@ class LinkSampler:
             scheme.tables,
             graph,
             nu,
+            self._economy,
+            state.rng,
+        )
+
+    def _reassign(self, state: State, data: Data, scheme: Scheme) -> None:
+        reassign(
+            state.labels,
+            state.actions,
+            self.forest(state),
+            slots_of(state),
+            state.counts,
+            scheme.tables,
+            data,
+            self.weights_at(state)[0],
             self._economy,
             state.rng,
         )

@@ -67,7 +67,7 @@ class Desk(NamedTuple):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> Desk:
+def clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> Desk:
     most = n_nodes + tries + 2
     return Desk(
         np.empty(n_nodes, dtype=np.int32),
@@ -84,7 +84,7 @@ def _clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _every_cluster(
+def every_cluster(
     i: int,
     own: int,
     split: bool,
@@ -186,7 +186,7 @@ def _score(n: int, own: int, counts: Counts, tables: Tables, desk: Desk) -> None
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _draw_candidate(n: int, desk: Desk, uniform: float) -> int:
+def draw_candidate(n: int, desk: Desk, uniform: float) -> int:
     """Draw a candidate by mass times merge ratio, never one of weight zero."""
     largest = 0.0
     for c in range(n):
@@ -199,7 +199,7 @@ def _draw_candidate(n: int, desk: Desk, uniform: float) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _near_member(i: int, k: int, mass: float, labels: Array, graph: Graph) -> int:
+def near_member(i: int, k: int, mass: float, labels: Array, graph: Graph) -> int:
     """The neighbour in slot k at which the running sum of similarities passes `mass`."""
     chosen = -1
     for q in range(graph.indptr[i], graph.indptr[i + 1]):
@@ -213,7 +213,7 @@ def _near_member(i: int, k: int, mass: float, labels: Array, graph: Graph) -> in
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _any_member(
+def any_member(
     i: int,
     k: int,
     home: int,
@@ -262,7 +262,7 @@ def update_links(
     """
     n_nodes, n_actions = counts.node.shape
     n_components = len(tables.alpha)
-    desk = _clear_desk(n_nodes, n_actions, economy.tries, n_components)
+    desk = clear_desk(n_nodes, n_actions, economy.tries, n_components)
     tidy_slots(labels, forest, slots, counts, tables.component)
     for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
@@ -275,21 +275,21 @@ def update_links(
         # the part that was cut off counts too: the choice must not depend on the old link
         every = slots.n[0] + (own != home) <= economy.few
         if every:
-            n = _every_cluster(i, own, own != home, labels, slots, counts.size, graph, desk)
+            n = every_cluster(i, own, own != home, labels, slots, counts.size, graph, desk)
         else:
             n = _near_and_far(i, old, labels, graph, economy.tries, desk, rng)
         _score(n, own, counts, tables, desk)
-        c = _draw_candidate(n, desk, rng.random())
+        c = draw_candidate(n, desk, rng.random())
 
         j, k = desk.node[c], desk.slot[c]
         if j < 0:
             rest = rng.random() * desk.mass[c]
             if rest < desk.near[k] or not every or graph.offset == 0.0:
-                j = _near_member(i, k, rest, labels, graph)
+                j = near_member(i, k, rest, labels, graph)
             else:
                 others = counts.size[k] - 1 if k == own else counts.size[k]
                 index = min(int((rest - desk.near[k]) / graph.offset), others - 1)
-                j = _any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
+                j = any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
         g = tables.component[k]
         if k == own and n_components > 1:
             g = draw_log(desk.by_component, n_components, rng.random())

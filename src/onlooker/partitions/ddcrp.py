@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from onlooker._validation import positive_number
+from onlooker._validation import positive_integer, positive_number
 from onlooker.hyper import Exponential, LogUniform, Prior, check_hyper
 from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
@@ -49,6 +49,11 @@ class DistanceDependent(PartitionPrior):
         steps that need no list of neighbours: for decays that reach most of very many nodes.
     tolerance
         The decaying part of the similarity is stored where it exceeds this share of its maximum.
+    reassign
+        Passes a sweep in which parts of clusters change sides together with their actions: same
+        target. A pass costs about as much as a sweep. Chains that stick need far fewer sweeps,
+        above all where states are visited often and actions are hard to tell apart. Nothing is
+        done while there are more than 64 clusters.
     """
 
     self_link: float | Prior = field(default_factory=lambda: Exponential(0.1))
@@ -60,6 +65,7 @@ class DistanceDependent(PartitionPrior):
     start: Literal["nearest", "self"] = "nearest"
     method: Literal["gibbs", "metropolis"] = "gibbs"
     tolerance: float = TOLERANCE
+    reassign: int = 0
 
     collapsed_only: ClassVar[bool] = True
     can_block: ClassVar[bool] = False
@@ -67,6 +73,8 @@ class DistanceDependent(PartitionPrior):
     @classmethod
     def inferred(cls, typical: float = 1.0, **others: Any) -> Self:
         """The prior with ν, the decay's scale and its offset all to be inferred.
+
+        Chains make one pass of reassignment a sweep.
 
         Parameters
         ----------
@@ -83,7 +91,7 @@ class DistanceDependent(PartitionPrior):
         """
         typical = positive_number("typical", typical)
         decay = GaussianDecay(LogUniform(typical / 2, 5 * typical), LogUniform(0.005, 0.1))
-        parameters: dict[str, Any] = {"decay": decay, "tolerance": 1e-6}
+        parameters: dict[str, Any] = {"decay": decay, "tolerance": 1e-6, "reassign": 1}
         return cls(**(parameters | others))
 
     def __post_init__(self) -> None:
@@ -107,6 +115,8 @@ class DistanceDependent(PartitionPrior):
                 "method='metropolis' keeps no distances to infer the decay from; give numbers as "
                 "its scale and offset, or use method='gibbs'"
             )
+        if positive_integer("reassign", self.reassign, minimum=0) and self.method == "metropolis":
+            raise ValueError("method='metropolis' has no list of neighbours; set reassign=0")
         if positive_number("tolerance", self.tolerance) >= 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
 
@@ -125,7 +135,7 @@ class DistanceDependent(PartitionPrior):
         nodes = self.geometry(problem).near_order
         layout = problem.layout_by(nodes)
         geometry = Geometry(problem.states[nodes], self.coordinates, self.metric)
-        options = LinkOptions(start=self.start, nu_step=self.self_link_step)
+        options = LinkOptions(start=self.start, nu_step=self.self_link_step, reassign=self.reassign)
         if not self.decay.is_fixed:
             return self._inferring(layout, geometry, options)
         geometry.warn_if_doubtful(self.decay)

@@ -1,0 +1,181 @@
+"""Parts of clusters that change sides with their actions: twin, all partitions, broken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from numba import njit
+
+import exact
+import test_against_exact as enumerated
+import test_inferred_decay as inferred
+import test_per_controller as mixed
+import test_twins as twins
+from agreement import canonical
+from naive_reassignment import NaiveReassignment
+from onlooker import Problem
+from onlooker.hyper import Exponential
+from onlooker.inference.actions import ordinary_actions
+from onlooker.inference.controllers import dirichlet
+from onlooker.inference.reassignment import link_parts
+from onlooker.inference.summed_actions import log_fits, update_controllers
+from onlooker.partitions import DistanceDependent, GaussianDecay
+
+# -- the kernel and its twin --------------------------------------------------------------------
+
+
+def twin_of(chain):
+    links = twins.link_twin(chain)
+    state, first = chain.state.copy(), chain.data.first
+    owned = [slice(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)]
+    twin = NaiveReassignment(
+        links.links,
+        links.near,
+        links.offset,
+        twins.ALPHA,
+        state.rng,
+        [chain.data.likelihood[rows].tolist() for rows in owned],
+        [state.actions[rows].tolist() for rows in owned],
+    )
+    twin.list_in_links()
+    return twin
+
+
+@pytest.mark.parametrize("offset", [0.1, 0.0], ids=["offset", "no-offset"])
+@pytest.mark.parametrize("start", ["self", "nearest"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pass_equals_its_twin(seed, start, offset):
+    chain = twins.link_chain(seed, start, decay=GaussianDecay(0.8, offset))
+    twin = twin_of(chain)
+    moved = 0
+    for _ in range(4):
+        twin.update_links(0.3)
+        chain.partition._draw_links(chain.state, chain.data, chain._scheme())
+        before = canonical(twin.labels())
+        twin.reassign()
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        moved += canonical(twin.labels()) != before
+        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        assert canonical(chain.state.labels) == canonical(twin.labels())
+        assert chain.state.actions.tolist() == [a for rows in twin.actions for a in rows]
+        assert chain.state.counts.node.tolist() == twin.phi
+        for members in twin.clusters:
+            k = chain.state.labels[members[0]]
+            assert chain.state.counts.cluster[k].tolist() == twin.counts(members)
+    assert moved
+
+
+def test_the_number_of_clusters_stays():
+    chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
+    n = chain.n_controllers
+    assert n > 1
+    for _ in range(20):
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        assert chain.n_controllers == n
+
+
+def test_with_more_clusters_than_are_summed_over_nothing_is_done():
+    chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
+    few = chain.n_controllers - 1
+    options = chain.partition.options
+    chain.partition.options = replace(options, economy=chain.partition._economy._replace(few=few))
+    before = chain.state.copy()
+    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    assert (chain.state.actions == before.actions).all()
+    assert chain.state.rng.random() == before.rng.random()
+
+
+# -- against the enumerated posterior -----------------------------------------------------------
+
+MODELS = [
+    model for model, (prior, _) in enumerated.DISTANCE_DEPENDENT.items() if prior.method == "gibbs"
+]
+
+
+def draws_of(prior, alpha=enumerated.ALPHA, passes=2, **more):
+    prior = replace(prior, reassign=passes)
+    options = {"collapsed": True, "blocked": False, "sweeps": 6_000} | more
+    return enumerated.run(prior, alpha=alpha, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_draws_match_the_enumerated_posterior(model):
+    prior, oracle = enumerated.DISTANCE_DEPENDENT[model]
+    assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_inferred_decays_match_the_enumerated_posterior():
+    prior, oracle = inferred.CASES["both"]
+    assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_an_inferred_concentration_matches_the_enumerated_posterior():
+    prior, oracle = enumerated.INFERRED["ddcrp, nu"]
+    draws = draws_of(prior, alpha=Exponential(0.8))
+    assert exact.compare(draws, oracle(alpha=scipy.stats.expon(scale=0.8))) == []
+
+
+def test_controllers_with_concentrations_of_their_own_match_the_enumerated_posterior():
+    weights = enumerated._decay(0.8, 0.1)
+    oracle = enumerated._exact("ddcrp", mixed.ORACLE, nu=0.4, weights=weights)
+    prior = DistanceDependent(0.4, GaussianDecay(0.8, 0.1))
+    assert exact.compare(draws_of(prior, alpha=mixed.ALPHAS), oracle, alpha=mixed.ORACLE) == []
+
+
+# -- broken on purpose --------------------------------------------------------------------------
+
+
+def broken_pass(fault):
+    """The kernel with one mistake."""
+    forget, stale, twice, alone = (
+        fault == name for name in ("old actions", "other controllers", "twice", "alone")
+    )
+
+    @njit
+    def wrong(labels, actions, forest, slots, counts, tables, data, graph, economy, rng):
+        if slots.n[0] < 2:
+            return
+        controllers = np.empty(counts.cluster.shape)
+        for p in range(slots.n[0]):
+            k = slots.order[p]
+            dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+        update_controllers(controllers, slots, forest, counts, tables, data, rng)
+        fits = log_fits(controllers, slots, data)
+        if twice:
+            fits *= 2.0
+        if alone:  # as if the part were of nodes that nothing is known about
+            fits[:] = 0.0
+        link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
+        if stale:
+            for p in range(slots.n[0]):
+                k = slots.order[p]
+                dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+        if not forget:
+            ordinary_actions(actions, labels, counts, data, controllers, False, rng)
+
+    return wrong
+
+
+def compared(monkeypatch, fault, alpha=0.1):
+    """Disagreement with the enumerated posterior where much hangs on the pass.
+
+    Actions are hard to tell apart and α is small, so that actions follow their clusters.
+    """
+    monkeypatch.setattr("onlooker.inference.link_sampler.reassign", broken_pass(fault))
+    problem = Problem(enumerated.NODE_OF, 0.3 * enumerated.LOGLIK, enumerated.COORDINATES)
+    weights = enumerated._decay(0.8, 0.1)
+    oracle = exact.ddcrp(problem.node_of, problem.loglik, enumerated.N, alpha, 1.5, weights)
+    prior = DistanceDependent(1.5, GaussianDecay(0.8, 0.1))
+    sweeps = 25_000 if fault == "old actions" else 8_000  # the next sweep nearly mends that one
+    draws = draws_of(prior, alpha=alpha, passes=8, problem=problem, sweeps=sweeps)
+    return exact.compare(draws, oracle, alpha=alpha)
+
+
+@pytest.mark.parametrize("fault", ["old actions", "other controllers", "twice", "alone"])
+def test_a_wrong_pass_is_caught(fault, monkeypatch):
+    assert compared(monkeypatch, fault)
+
+
+def test_the_same_kernel_without_a_mistake_is_not(monkeypatch):
+    assert compared(monkeypatch, "none") == []
