@@ -10,6 +10,7 @@ import argparse
 import time
 import warnings
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +23,28 @@ from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.worlds import CircularMotion, GridWorld
 
+CONFIGS: Any = {"a": grid_circular.Config(), "b": grid_mdp.Config()}
 BARS = {("a", 100): 0.52, ("a", 1000): 0.25, ("b", 100): 0.34, ("b", 1000): 0.13}
+
+
+def problem_of_grid(expert: str, size: int, run: int) -> tuple[GridWorld, Problem]:
+    """The world and the data of one run of Example 2."""
+    config = CONFIGS[expert]
+    world = GridWorld(21, 8, radius=5.0) if expert == "a" else config.rewarded(run)
+    demos, _ = world.rollout(size, config.length, config.stream(run, size, 0))
+    return world, Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+
+
+def problem_of_plane(run: int) -> tuple[CircularMotion, Problem]:
+    """The world and the data of one run of Example 1."""
+    world = CircularMotion()
+    demos, _ = world.rollout(10, 100, random_state=run)
+    return world, Problem.from_demonstrations(demos, world.dynamics)
 
 
 def grid(expert: str, size: int, run: int) -> tuple[float, dict[str, float], float]:
     """Error, median hyper-parameters and seconds of one run of Example 2."""
-    config = grid_circular.Config() if expert == "a" else grid_mdp.Config()
-    world = GridWorld(21, 8, radius=5.0) if expert == "a" else config.rewarded(run)
-    demos, _ = world.rollout(size, config.length, config.stream(run, size, 0))
-    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+    world, problem = problem_of_grid(expert, size, run)
     prior = DistanceDependent.inferred(coordinates=world.coordinates)
     start = time.perf_counter()
     posterior = sample(problem, prior, CONCENTRATION, random_state=run, progress=False)
@@ -42,15 +56,15 @@ def grid(expert: str, size: int, run: int) -> tuple[float, dict[str, float], flo
         return float(circular_emd(world.policy(), policy).mean()), hyper, seconds
     states = np.arange(problem.n_nodes)
     true = world.dynamics.next_state_probabilities(states, world.policy())
-    error = next_state_error(true, world.dynamics, policy, world.coordinates, config.tolerance)
+    error = next_state_error(
+        true, world.dynamics, policy, world.coordinates, CONFIGS["b"].tolerance
+    )
     return error, hyper, seconds
 
 
 def plane(run: int) -> tuple[float, Counter[int], dict[str, float]]:
     """Error, numbers of controllers and median hyper-parameters of one run of Example 1."""
-    world = CircularMotion()
-    demos, _ = world.rollout(10, 100, random_state=run)
-    problem = Problem.from_demonstrations(demos, world.dynamics)
+    world, problem = problem_of_plane(run)
     prior = DistanceDependent.inferred()
     posterior = sample(problem, prior, CONCENTRATION, random_state=run, progress=False)
     error = float(circular_emd(world.policy(problem.states), posterior.policy()).mean())

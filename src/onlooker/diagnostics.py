@@ -71,10 +71,11 @@ def summary(posterior: Posterior) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return pd.DataFrame({name: _row(values) for name, values in scalars(posterior).items()}).T
+    return pd.DataFrame({name: scalar_row(values) for name, values in scalars(posterior).items()}).T
 
 
-def _row(values: Array) -> dict[str, float]:
+def scalar_row(values: Array) -> dict[str, float]:
+    """What `summary` tells of one scalar, a ``(chain, draw)`` array."""
     low, high = np.quantile(values, [0.05, 0.95])
     spread = float(values.std(ddof=1)) if values.size > 1 else np.nan
     row = {"mean": float(values.mean()), "sd": spread, "q5": float(low), "q95": float(high)}
