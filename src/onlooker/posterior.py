@@ -12,9 +12,10 @@ import numpy as np
 
 from onlooker._forecast import Forecast
 from onlooker._prediction import PolicyInterval, Predictor, Rule
+from onlooker._queries import drawn_starts, likely_cluster, make_rule, place
 from onlooker._validation import Array, positive_integer, read_only
-from onlooker._weights import Strategy, check_strategy, is_spatial
-from onlooker.demonstrations import Demonstrations, as_states, distinct_states
+from onlooker._weights import Strategy
+from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import unknown_parameters
 from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
@@ -129,13 +130,7 @@ class Posterior:
 
     def _starts(self) -> Array | None:
         """``(B, M)``: the node where each transition starts, where that is not known."""
-        incomplete = self.problem.incomplete
-        if self.imputed is None or incomplete is None or self.imputed.ndim > 3:
-            return None
-        observed = incomplete.observed.astype(self.imputed.dtype)
-        path = np.tile(observed, (self.n_chains * self.n_draws, 1))
-        path[:, incomplete.hidden] = self.imputed.reshape(len(path), -1)
-        return path[:, incomplete.starts]
+        return drawn_starts(self.problem, self.imputed)
 
     @cached_property
     def _at_nodes(self) -> Array:
@@ -223,27 +218,11 @@ class Posterior:
         return self._predictor.alpha_at_nodes()
 
     def _rule(self, extrapolate: Strategy | None, n_neighbors: int | None) -> Rule:
-        strategy = check_strategy(self.prior, extrapolate)
-        if n_neighbors is None:
-            n_neighbors = getattr(self.prior, "n_neighbors", None)
-        elif not is_spatial(self.prior):
-            raise ValueError(f"n_neighbors means nothing to {type(self.prior).__name__}")
-        else:
-            n_neighbors = positive_integer("n_neighbors", n_neighbors)
-        return Rule(strategy, n_neighbors)
+        return make_rule(self.prior, extrapolate, n_neighbors)
 
     def _place(self, states: Any) -> tuple[Array, Array]:
         """Query states, and the node that each of them is (-1: none)."""
-        queries, nodes = as_states(states), self.problem.states
-        if queries.shape[1:] != nodes.shape[1:]:
-            raise ValueError(
-                f"states must be like the nodes' states, {_kind(nodes)}, got {_kind(queries)}; "
-                "a single state needs brackets of its own: [state]"
-            )
-        if len(queries) == 0:
-            return queries, np.empty(0, dtype=np.int64)
-        index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
-        return queries, np.where(index < len(nodes), index, -1)
+        return place(states, self.problem.states)
 
     def _policies(
         self,
@@ -353,17 +332,8 @@ class Posterior:
         assigned = labels[node]
         other = node < 0
         if other.any():
-            single = Predictor(
-                self.problem,
-                self.prior,
-                labels[None],
-                self.actions.reshape(-1, self.problem.n_transitions)[:1],
-                {name: np.array([values.mean()]) for name, values in self.hyper.items()},
-                self.plan.seed,
-                mixture=mixture_of(self.plan.concentration),
-            )
-            likely = single.likely(queries[other], self._rule("map", n_neighbors))[0]
-            assigned[other] = np.where(likely > labels.max(), -1, likely)
+            rule = self._rule("map", n_neighbors)
+            assigned[other] = likely_cluster(self, labels, queries[other], rule)
         return assigned
 
     # -- more data ------------------------------------------------------------------------------
@@ -460,7 +430,3 @@ class Posterior:
         from onlooker.inference.store import load_posterior
 
         return cls(*load_posterior(path, prior, dynamics))
-
-
-def _kind(states: Array) -> str:
-    return "integers" if states.ndim == 1 else f"vectors of dimension {states.shape[1]}"

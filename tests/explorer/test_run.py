@@ -224,7 +224,7 @@ def test_a_store_without_trajectories_and_command_is_read_as_ever(copy):
 
 
 def test_only_onlookers_own_command_is_kept(monkeypatch):
-    from onlooker.inference.store import _command
+    from onlooker.inference.description import _command
 
     monkeypatch.setattr("sys.argv", ["/usr/local/bin/onlooker", "fit", "my tracks.csv"])
     assert _command() == "onlooker fit 'my tracks.csv'"
