@@ -131,6 +131,9 @@ MODELS = {
     "crp, ordinary": Model(ChineseRestaurant(GAMMA), _restaurant, collapsed=False),
     "potts": Model(Potts(3, beta=BETA, n_neighbors=3), _potts),
     "ddcrp": Model(DistanceDependent(NU, GaussianDecay(SCALE, OFFSET)), _distance_dependent),
+    "ddcrp, reassigned": Model(
+        DistanceDependent(NU, GaussianDecay(SCALE, OFFSET), reassign=2), _distance_dependent
+    ),
 }
 
 

@@ -14,13 +14,16 @@ import test_per_controller as mixed
 import test_twins as twins
 from agreement import canonical
 from naive_reassignment import NaiveReassignment
-from onlooker import Problem
+from onlooker import Demonstrations, Problem
+from onlooker.fitting.building import make_prior
 from onlooker.hyper import Exponential
 from onlooker.inference.actions import ordinary_actions
 from onlooker.inference.controllers import dirichlet
 from onlooker.inference.reassignment import link_parts
 from onlooker.inference.summed_actions import log_fits, update_controllers
+from onlooker.model_file import Model
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.worlds import CircularMotion
 
 # -- the kernel and its twin --------------------------------------------------------------------
 
@@ -179,3 +182,20 @@ def test_a_wrong_pass_is_caught(fault, monkeypatch):
 
 def test_the_same_kernel_without_a_mistake_is_not(monkeypatch):
     assert compared(monkeypatch, "none") == []
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+def test_a_method_without_neighbours_is_refused():
+    with pytest.raises(ValueError, match="set reassign=0"):
+        DistanceDependent(method="metropolis", reassign=1)
+    with pytest.raises(ValueError, match="reassign must be at least 0"):
+        DistanceDependent(reassign=-1)
+
+
+def test_fit_reassigns_unless_its_method_cannot():
+    demos, dynamics = Demonstrations([np.arange(12.0).reshape(6, 2)]), CircularMotion().dynamics
+    assert make_prior(demos, dynamics, Model()).reassign == 1
+    assert make_prior(demos, dynamics, Model(prior={"method": "metropolis"})).reassign == 0
+    assert make_prior(demos, dynamics, Model(prior={"reassign": 3})).reassign == 3

@@ -212,6 +212,7 @@ PRIORS: dict[str, dict[str, Check]] = {
         "start": _one_of("nearest", "self"),
         "method": _one_of("gibbs", "metropolis"),
         "tolerance": _number,
+        "reassign": _from_0,
     },
     "crp": {"concentration": hyper},
     "potts": _SPATIAL | {"clusters": _count, "beta": _hyper_or_0},
