@@ -140,7 +140,7 @@ def goal_world() -> tuple[TabularDynamics, Any, Any]:
     table[GOAL] = 0.0
     table[GOAL, :, GOAL] = 1.0
     dynamics = TabularDynamics(table)
-    reward = np.where(np.arange(441) == GOAL, 0.0, -2.0)
+    reward = np.where(np.arange(441) == GOAL, 0.0, -4.0)
     return dynamics, world.coordinates, soft_value_iteration(dynamics, reward, DISCOUNT).policy
 
 
@@ -196,8 +196,8 @@ def goals(seconds: float) -> tuple[list[list[object]], list[str]]:
             report(name, spent, ended, model.policy_)
     given = {"table": table, "states": demos.states, "lengths": demos.lengths, "goal": GOAL}
     given |= {"discount": DISCOUNT, "seconds": seconds}
-    for entropy, start in (("causal", 1.0), ("path", 1.0), ("path", -3.0)):
-        name = f"irl-maxent, {entropy}, start {start:g}"
+    for entropy, start in (("causal", 1.0), ("path", 1.0), ("path", -np.log(8))):
+        name = f"irl-maxent, {entropy}, start {'1' if start > 0 else '−ln 8'}"
         ask = given | {"entropy": entropy, "start": start}
         try:
             found = _peers.ask("irl-maxent", HERE / "_ask_irl_maxent.py", ask, limit=10 * seconds)
