@@ -28,13 +28,18 @@ from benchmarks._measure import RECORD
 LIMIT = 900.0  # seconds that one benchmark may take
 # Threads of linear algebra that wait for each other on a busy machine would count as work.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-LAST = ("exchange", "split_merge", "explorer")  # long, and not asked for by any promise of speed
+ON_DEMAND = ("exchange", "split_merge", "explorer")  # long, and more checks than speed
 
 
 def names() -> list[str]:
     """All benchmarks, without their prefix."""
-    found = {path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")}
-    return sorted(found - set(LAST)) + [name for name in LAST if name in found]
+    found = Path(__file__).parent.glob("bench_*.py")
+    return sorted(path.stem.removeprefix("bench_") for path in found)
+
+
+def usual() -> list[str]:
+    """Those that run unless others are named."""
+    return [name for name in names() if name not in ON_DEMAND]
 
 
 def run_one(name: str, quick: bool, record: Path) -> None:
@@ -85,7 +90,7 @@ def run_all(options: argparse.Namespace) -> int:
     known = _results.read(_results.place(options.quick))
     took: dict[str, float] = {}
     failed: dict[str, str] = {}
-    for name in options.names or names():
+    for name in options.names or (names() if options.all else usual()):
         if options.resume and name in known and _results.age_in_hours(known[name]) < 24:
             print(f"\n== {name}: measured {known[name]['date']} ==", flush=True)
             continue
@@ -110,6 +115,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller sizes, results kept apart")
     parser.add_argument(
         "--resume", action="store_true", help="leave out what was measured within a day"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help=f"with {', '.join(ON_DEMAND)}, which take long"
     )
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds a benchmark may take")
     parser.add_argument("--list", action="store_true", help="say what there is")

@@ -3,8 +3,8 @@
 python -m benchmarks sweeps
 
 Kernel and twin start from the same state; a twin of indicators must also end where the kernel ends,
-or the benchmark fails. Each size is measured in a process of its own, twins only at sizes that they
-can bear. The exponent is the slope of a line through the logarithms.
+or the benchmark fails. Twins are measured only at sizes that they can bear. The exponent is the
+slope of a line through the logarithms.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import in_fresh_process, keep, print_note, print_table, processor_seconds
+from benchmarks._measure import keep, print_note, print_table, processor_seconds
 
 NODES = "N"  # nodes grow, with one transition each
 TRANSITIONS = "M"  # transitions grow, at 1,000 nodes
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 TWIN_SIZES = (300, 1_000, 10_000, 100_000)
-PATIENCE = 6.0  # seconds that a twin's sweep may be expected to take
-LIMIT = 75.0  # seconds for one size of one model: what takes longer is left out, and said so
+PATIENCE = 5.0  # seconds that a twin's sweep may be expected to take
+LIMIT = 100.0  # seconds for all sizes of one model: what takes longer is left out, and said so
 
 
 def _names() -> list[str]:
@@ -33,7 +33,7 @@ def _names() -> list[str]:
     return list(MODELS)
 
 
-# -- one size, in a process of its own -------------------------------------------------------------
+# -- in a process of its own ----------------------------------------------------------------------
 
 
 def _problem(axis: str, size: int) -> Any:
@@ -42,7 +42,7 @@ def _problem(axis: str, size: int) -> Any:
     return plane(size) if axis == NODES else plane(1_000, max(1, size // 1_000))
 
 
-def _kernel(name: str, axis: str, size: int) -> None:
+def _kernel(name: str, axis: str, size: int) -> dict[str, Any]:
     """Seconds a sweep, the least of several, after a few that settle the chain."""
     from benchmarks._models import make_chain
 
@@ -50,11 +50,11 @@ def _kernel(name: str, axis: str, size: int) -> None:
     began = time.thread_time()
     chain.sweep()
     one = max(time.thread_time() - began, 1e-5)
-    repeats = int(np.clip(1.5 / one, 3, 300))
-    print(json.dumps({"seconds": processor_seconds(chain.sweep, repeats)}))
+    repeats = int(np.clip(1.0 / one, 3, 300))
+    return {"size": size, "seconds": processor_seconds(chain.sweep, repeats)}
 
 
-def _twin(name: str, axis: str, size: int) -> None:
+def _twin(name: str, axis: str, size: int) -> dict[str, Any]:
     """The same for the twin; and whether both made the same draws."""
     from benchmarks._models import make_chain, same_state, twin_of
 
@@ -68,37 +68,40 @@ def _twin(name: str, axis: str, size: int) -> None:
     if seconds < 1:
         more = twin_of(name, chain)
         seconds = min(seconds, processor_seconds(more.sweep, 2))
-    print(json.dumps({"seconds": seconds, "same": same}))
+    return {"size": size, "seconds": seconds, "same": same}
+
+
+def _measure(kind: str, name: str, axis: str, sizes: list[int]) -> None:
+    """One size after the other, each told at once; a twin ends where its patience ends."""
+    found: list[list[float]] = []
+    for size in sizes:
+        if kind == "--twin" and found and _expected(found, size) > PATIENCE:
+            break
+        one = (_twin if kind == "--twin" else _kernel)(name, axis, size)
+        found.append([size, one["seconds"]])
+        print(json.dumps(one), flush=True)
 
 
 # -- all sizes -------------------------------------------------------------------------------------
 
 
-def growth(name: str, axis: str, sizes: tuple[int, ...]) -> tuple[list[list[float]], str]:
-    """(size, seconds) of the kernel, and why it ends early if it does."""
-    found: list[list[float]] = []
-    for size in sizes:
-        try:
-            one = in_fresh_process(
-                "benchmarks.bench_sweeps", "--kernel", name, axis, str(size), limit=LIMIT
-            )
-        except subprocess.TimeoutExpired:
-            return found, f"{name}, {axis} = {size:,}: not done within {LIMIT:.0f} s, left out."
-        found.append([size, one["seconds"]])
-    return found, ""
-
-
-def twin_growth(name: str, axis: str, sizes: tuple[int, ...]) -> list[list[float]]:
-    """(size, seconds) of the twin, up to where its patience ends."""
-    found: list[list[float]] = []
-    for size in sizes:
-        if found and _expected(found, size) > PATIENCE:
-            break
-        one = in_fresh_process("benchmarks.bench_sweeps", "--twin", name, axis, str(size))
-        if one["same"] is False:
-            raise AssertionError(f"{name}, {axis} = {size:,}: kernel and twin drew differently")
-        found.append([size, one["seconds"]])
-    return found
+def growth(kind: str, name: str, axis: str, sizes: tuple[int, ...]) -> tuple[list[Any], str]:
+    """(size, seconds), and why it ends early if it does."""
+    command = [sys.executable, "-m", "benchmarks.bench_sweeps", kind, name, axis]
+    why = ""
+    try:
+        done = subprocess.run(
+            [*command, *map(str, sizes)], check=True, stdout=subprocess.PIPE, timeout=LIMIT
+        )
+        told = done.stdout
+    except subprocess.TimeoutExpired as stopped:
+        told = stopped.stdout or b""
+        why = f"{name}: stopped after {LIMIT:.0f} s; larger {axis} are left out."
+    found = [json.loads(line) for line in told.decode().splitlines()]
+    for one in found:
+        if one.get("same") is False:
+            raise AssertionError(f"{name}, {axis} = {one['size']:,}: the twin drew differently")
+    return [[one["size"], one["seconds"]] for one in found], why
 
 
 def _expected(found: list[list[float]], size: int) -> float:
@@ -117,13 +120,13 @@ def row_of(name: str, kernel: list[list[float]], twin: list[list[float]]) -> lis
     """One row of the table; the ratio is at 1,000 and at the largest size that both have."""
     fast, slow = dict(map(tuple, kernel)), dict(map(tuple, twin))  # type: ignore[arg-type]
     both = [size for size in fast if size in slow]
-    ratios = [f"{slow[size] / fast[size]:,.0f}× ({size:,})" for size in (both[0], both[-1])]
+    ratios = [f"{slow[size] / fast[size]:,.0f}× ({size:,})" for size in both[:1] + both[-1:]]
     return [
         name,
         *(_time(fast.get(size)) for size in SIZES),
         f"{exponent(kernel):.2f}" if len(kernel) > 1 else "–",
         f"{exponent(twin):.2f}" if len(twin) > 1 else "–",
-        " … ".join(dict.fromkeys(ratios)),
+        " … ".join(dict.fromkeys(ratios)) or "–",
     ]
 
 
@@ -154,8 +157,8 @@ def main(quick: bool = False) -> None:
     for axis, title in titles.items():
         rows, left_out = [], []
         for name in _names():
-            kernel, why = growth(name, axis, sizes)
-            twin = twin_growth(name, axis, twin_sizes[axis])
+            kernel, why = growth("--kernel", name, axis, sizes)
+            twin, _ = growth("--twin", name, axis, twin_sizes[axis])
             data.setdefault(axis, {})[name] = {"kernel": kernel, "twin": twin}
             rows.append(row_of(name, kernel, twin))
             left_out += [why] * bool(why)
@@ -167,9 +170,7 @@ def main(quick: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 5 and sys.argv[1] in ("--kernel", "--twin"):
-        {"--kernel": _kernel, "--twin": _twin}[sys.argv[1]](
-            sys.argv[2], sys.argv[3], int(sys.argv[4])
-        )
+    if len(sys.argv) > 4 and sys.argv[1] in ("--kernel", "--twin"):
+        _measure(sys.argv[1], sys.argv[2], sys.argv[3], [int(size) for size in sys.argv[4:]])
     else:
         main("--quick" in sys.argv)

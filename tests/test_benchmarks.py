@@ -175,11 +175,18 @@ def test_figures_are_drawn_from_the_results_alone(tmp_path):
     ]  # fmt: skip
 
 
+def test_what_runs_only_on_demand_leaves_no_gap_in_the_page():
+    page = "<!-- results: explorer -->\n\nold\n\n<!-- end -->\n"
+    assert _page.fill_in(page, {}) == "<!-- results: explorer -->\n<!-- end -->\n"
+    assert set(runner.ON_DEMAND) <= set(runner.names())
+
+
 # -- running them ----------------------------------------------------------------------------------
 
 
 def options(**more):
-    given = {"names": ["a", "b", "c"], "quick": True, "resume": False, "limit": 9.0}
+    given = {"names": ["a", "b", "c"], "quick": True, "all": False, "resume": False}
+    given["limit"] = 9.0
     return argparse.Namespace(**(given | more))
 
 
