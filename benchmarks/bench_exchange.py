@@ -25,11 +25,13 @@ from onlooker._validation import Array
 from onlooker.hyper import Gamma
 from onlooker.inference.chain import Chain
 from onlooker.inference.exchange import Exchange, agreement, edges_of, swendsen_wang
+from onlooker.metrics import circular_emd
 from onlooker.partitions import GaussianDecay, Potts
 from onlooker.partitions.geometry import Geometry, Similarity
 from onlooker.worlds import CircularMotion
 
 PRIOR = Gamma(2.0, 2.0)
+BETAS = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6)
 GRID = np.concatenate([np.arange(0, 0.8, 0.04), np.arange(0.8, 1.2, 0.01), np.arange(1.2, 3, 0.04)])
 
 
@@ -173,6 +175,31 @@ def where_it_lands(data_sets: int, draws: int) -> list[list[object]]:
     return rows
 
 
+def against_a_sweep(data_sets: int, draws: int) -> list[list[object]]:
+    """Error of the policy where β is inferred, and where it is fixed: one row a β."""
+    world = CircularMotion()
+
+    def error(seed: int, beta: float | Gamma) -> float:
+        problem = example(seed)
+        posterior = sample(
+            problem,
+            Potts(8, beta=beta),
+            draws=draws,
+            tune=draws,
+            chains=2,
+            random_state=seed,
+            progress=False,
+        )
+        return float(circular_emd(world.policy(problem.states), posterior.policy()).mean())
+
+    rows: list[list[object]] = []
+    for beta in (*BETAS, PRIOR):
+        errors = [error(seed, beta) for seed in range(data_sets)]
+        name = "inferred" if isinstance(beta, Gamma) else f"{beta:g}"
+        rows.append([name, f"{np.mean(errors):.3f}", *(f"{one:.3f}" for one in errors)])
+    return rows
+
+
 def main(quick: bool = False) -> None:
     """Print all tables."""
     warnings.simplefilter("ignore")  # chains this short have not converged in everything
@@ -190,6 +217,12 @@ def main(quick: bool = False) -> None:
         "β on Example 1 (prior Gamma(2, 2), K = 8, α = 1)",
         ["data set", "mean", "90 % interval", "R-hat"],
         where_it_lands(2 if quick else 6, 300 if quick else 2_000),
+    )
+    n = 2 if quick else 6
+    print_table(
+        "Error of the policy on Example 1, rad",
+        ["β", "mean", *(f"data set {seed}" for seed in range(n))],
+        against_a_sweep(n, 100 if quick else 600),
     )
 
 
