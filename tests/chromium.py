@@ -44,3 +44,32 @@ def open_browser():
             yield browser
         finally:
             browser.close()
+
+
+def until(page, condition):
+    """Wait for a condition; as a function, since the page forbids to evaluate text."""
+    page.wait_for_function(f"() => {condition}")
+
+
+def until_state(page, words):
+    until(page, f"document.getElementById('state').textContent.includes('{words}')")
+
+
+def draw_once(page, act):
+    """Do something, and wait until the map has been drawn again."""
+    before = page.evaluate("onlooker.mainMap.drawn")
+    act()
+    until(page, f"onlooker.mainMap.drawn > {before}")
+
+
+def colours(page):
+    """How often each colour occurs on the map."""
+    return page.evaluate("""() => {
+        const map = onlooker.mainMap, { width, height } = map.canvas, counts = {};
+        const data = map.canvas.getContext('2d').getImageData(0, 0, width, height).data;
+        for (let p = 0; p < data.length; p += 4) {
+            const key = `${data[p]},${data[p + 1]},${data[p + 2]},${data[p + 3]}`;
+            counts[key] = (counts[key] || 0) + 1;
+        }
+        return counts;
+    }""")

@@ -1,0 +1,146 @@
+"""Pages in a real browser: of several runs, of runs that grow or cannot be shown, of reports."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+from chromium import draw_once, missing, until, until_state
+from onlooker.explorer.report import write_report
+from onlooker.explorer.server import Explorer
+from onlooker.inference.lock import Lock
+from pictured_runs import KINDS
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+
+# -- compare ------------------------------------------------------------------------------------
+
+
+def test_two_runs_are_compared_side_by_side(page_of):
+    page = page_of("plane")
+    page.select_option("#other", "1")
+    page.wait_for_selector("#compare-words table")
+    assert "Distance of the policies" in page.inner_text("#compare-words")
+    until(page, "onlooker.otherMap && onlooker.otherMap.drawn > 0")
+    page.click("#show-difference")
+    assert page.evaluate("onlooker.state.colour") == "difference"
+    page.evaluate("onlooker.set({picked: {site: 5, place: onlooker.mainMap.run.place(5)}})")
+    until(page, "document.getElementById('detail').textContent.includes('other run')")
+
+
+def test_the_run_that_is_shown_can_be_changed(page_of):
+    page = page_of("plane")
+    page.select_option("#run", "1")
+    until(page, "onlooker.mainMap.run.number === 1")
+    assert page.inner_text("#title") == "second"
+
+
+# -- export -------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, studies, tmp_path):
+    page = page_of("plane")
+    files = {}
+    for kind in ("png", "svg", "csv"):
+        with page.expect_download() as download:
+            page.click(f"#save-{kind}")
+        files[kind] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[kind])
+        assert files[kind].name == f"plane-consensus.{kind}"
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    svg = files["svg"].read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert svg.count("<circle") >= studies["plane"].posterior.problem.n_nodes
+    with files["csv"].open() as file:
+        rows = list(csv.DictReader(file))
+    study = studies["plane"]
+    assert [int(row["controller"]) - 1 for row in rows] == study.posterior.partition().tolist()
+    assert float(rows[3]["action_2"]) == pytest.approx(study.policy[3, 2], rel=1e-5)
+    assert float(rows[3]["x"]) == study.posterior.problem.states[3, 0]
+
+
+# -- stores that are not as they should be --------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["no run", "torn header", "tuning"])
+def test_a_run_that_cannot_be_shown_says_so(open_page, runs, tmp_path, damage):
+    path = tmp_path / "run"
+    if damage == "torn header":
+        path.mkdir()
+        (path / "run.json").write_text('{"what": "onlo')
+    elif damage == "tuning":
+        shutil.copytree(runs["plane"], path, ignore=shutil.ignore_patterns("chain-*"))
+    server = Explorer([path])
+    server.start()
+    try:
+        page = open_page(server.url)
+        until(page, "!document.getElementById('state').textContent.includes('Reading')")
+        assert page.is_visible("#trouble")
+        assert not page.is_visible("#content")
+        assert len(page.inner_text("#trouble-text")) > 20
+        assert "Traceback" not in page.content()
+    finally:
+        server.close()
+
+
+def test_a_run_that_grows_is_followed(open_page, runs, tmp_path):
+    path = tmp_path / "run"
+    shutil.copytree(runs["plane"], path, ignore=shutil.ignore_patterns("chain-*"))
+    server = Explorer([path])
+    server.start()
+    try:
+        with Lock(path):
+            page = open_page(server.url)
+            until_state(page, "tuning")
+            shutil.copytree(runs["plane"] / "chain-000", path / "chain-000")
+            until_state(page, "goes on")
+            until(page, "onlooker.mainMap.drawn > 0")
+            shutil.copytree(runs["plane"] / "chain-001", path / "chain-001")
+            until(page, "onlooker.mainMap.run.draws.chains.length === 2")
+        until_state(page, "Finished")
+    finally:
+        server.close()
+
+
+# -- the report -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_opens_from_disk_and_answers(open_page, runs, tmp_path, kind):
+    file = tmp_path / "report.html"
+    write_report(runs[kind], file)
+    page = open_page(file.as_uri())
+    assert page.locator("#controllers article").count() >= 1
+    page.evaluate("onlooker.set({picked: {site: 2, place: onlooker.mainMap.run.place(2)}})")
+    page.wait_for_selector("#detail h3")
+    assert "Likeliest" in page.inner_text("#detail")
+    draw_once(page, lambda: page.locator("#draw").fill("3"))
+    assert "draw 3" in page.inner_text("#draw-words")
+    assert "This file holds" in page.inner_text("#footer")
+
+
+def test_a_report_of_nothing_says_so(open_page, tmp_path):
+    (tmp_path / "run").mkdir()
+    write_report(tmp_path / "run", tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    assert page.is_visible("#trouble")
+    assert "holds no run" in page.inner_text("#trouble-text")
+
+
+def test_the_report_and_the_explorer_say_the_same_at_a_node(open_page, page_of, runs, tmp_path):
+    file = tmp_path / "report.html"
+    write_report(runs["plane"], file)
+    answers = []
+    for page in (open_page(file.as_uri()), page_of("plane")):
+        answers.append(
+            page.evaluate("""async () => {
+                const run = onlooker.mainMap.run;
+                return run.source.live ? run.source.at(0, run.stateOf(4)) : run.answer(4);
+            }""")
+        )
+    one, other = (json.loads(json.dumps(answer)) for answer in answers)
+    assert one["mean"] == pytest.approx(other["mean"], abs=1e-4)
+    assert one["low"] == pytest.approx(other["low"], abs=0.05)
+    shares = [{c["cluster"]: c["share"] for c in answer["candidates"]} for answer in (one, other)]
+    assert shares[0] == pytest.approx(shares[1], abs=1e-4)
