@@ -10,9 +10,10 @@ BENCH_ARGS  ?=
 CHECKED     := src tests benchmarks examples
 DOCS        := docs/_build
 PACKAGE     := build/package
+COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
 LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test lint format bench bench-check docs package lock clean
+.PHONY: help venv demo test coverage lint format bench bench-check docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -22,6 +23,7 @@ help:
 	@echo "make test    run all tests, one process a core"
 	@echo "             JOBS=1 in a single one; PYTEST_ARGS='tests/test_plot.py' only some;"
 	@echo "             those of the web page need chromium, and say so where they are skipped"
+	@echo "make coverage  the same, with the lines and branches that they reach; fails below 90 %"
 	@echo "make lint    ruff (style, format) and mypy (types)"
 	@echo "make format  let ruff format the code and mend what it can"
 	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes;"
@@ -55,7 +57,11 @@ demo: venv
 
 # Work stealing keeps a file's tests mostly in one process, which compiles what they need once.
 test: venv
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(COVER) $(PYTEST_ARGS)
+
+# Kernels that numba compiles do not count: their twins in tests/ do. Details are in htmlcov/.
+coverage:
+	$(MAKE) test COVERAGE=1
 
 lint: venv
 	$(BIN)/ruff check $(CHECKED)
@@ -77,6 +83,7 @@ bench-check: venv
 docs: venv
 	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html || \
 	  { rm -rf $(DOCS)/doctrees; exit 1; }
+	$(BIN)/python docs/check_links.py $(DOCS)/html
 
 # Installed by the pip of $(VENV), since some systems ship python3 without ensurepip.
 package: venv
@@ -92,5 +99,6 @@ lock: venv
 	  --output-file requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) $(DOCS) $(PACKAGE) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DOCS) $(PACKAGE) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks \
+	  .coverage .coverage.* htmlcov
 	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,12 +6,18 @@ system's fonts, and no other project's inventory is read.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
 
+from jupyter_cache.cache.db import create_db
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
+# Cells call `onlooker`, the one beside this interpreter.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 project = "onlooker"
 author = "The onlooker developers"
@@ -41,10 +47,26 @@ highlight_language = "text"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
-# Notebooks run when the pages are built, unless their code is the same as last time. A cell that
-# raises fails the build.
+
+def cache_of_outputs() -> Path:
+    """A cache for the outputs of notebooks: one for each state of the package's code.
+
+    It is made here, since pages are read in parallel, and two processes that find no cache would
+    both make one.
+    """
+    code = hashlib.sha256()
+    for file in sorted((HERE.parent / "src").rglob("*.py")):
+        code.update(file.read_bytes())
+    path = HERE / "_build" / "jupyter_cache" / code.hexdigest()[:16]
+    path.mkdir(parents=True, exist_ok=True)
+    create_db(path)
+    return path
+
+
+# Notebooks run when the pages are built, unless neither their code nor the package's has changed. A
+# cell that raises fails the build.
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(HERE / "_build" / "jupyter_cache")
+nb_execution_cache_path = str(cache_of_outputs())
 nb_execution_timeout = 180
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from sphinx.domains.python import PyObject
+from sphinx.util.inspect import TypeAliasForwardRef
 
 # scikit-learn makes these methods for its metadata routing, which trajectories do not use.
 _ROUTING = re.compile(r"set_\w+_request$")
-_ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 
 
 def formulas(lines: list[str]) -> list[str]:
@@ -62,14 +62,6 @@ def _process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
         lines[:] = shape_first(lines)
 
 
-def _sign(
-    app: Any, what: str, name: str, obj: Any, options: Any, call: str | None, gives: str | None
-) -> tuple[str | None, str | None]:
-    """Undo how Sphinx 9 writes an alias of a type in a union."""
-    call, gives = (text and _ALIAS.sub(r"\1", text) for text in (call, gives))
-    return call, gives
-
-
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     return True if _ROUTING.match(name) else None
 
@@ -78,7 +70,7 @@ def setup(app: Any) -> dict[str, bool]:
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label = "Attributes"
+    TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # else shown as it is, in unions
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
-    app.connect("autodoc-process-signature", _sign)
     app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
