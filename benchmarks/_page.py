@@ -121,7 +121,7 @@ def _draw_growth(data: dict[str, Any], path: Path) -> None:
         for (name, found), colour in zip(data["growth"][axis].items(), _COLOURS, strict=True):
             size, seconds = np.array(found["kernel"]).T
             axes.loglog(size, seconds, "o-", color=colour, markersize=4, label=name)
-            if found["twin"]:
+            if found["twin"]:  # a quick look may have none
                 size, seconds = np.array(found["twin"]).T
                 axes.loglog(size, seconds, "x:", color=colour, markersize=4, linewidth=1)
         low, high = axes.get_xlim()

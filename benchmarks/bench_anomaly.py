@@ -9,6 +9,7 @@ that one pass over all steps and replicates takes the dynamics alone (`sample` a
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -33,16 +34,17 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - began
 
 
-def main() -> None:
+def main(quick: bool = False) -> None:
     """Measure."""
     world = CircularMotion(16)
-    demos, _ = world.rollout(100, 101, random_state=1)
+    n_replicates = 20 if quick else N_REPLICATES
+    demos, _ = world.rollout(10 if quick else 100, 101, random_state=1)
     states, _ = demos.transitions()
     policy = world.policy(states)
     rng = np.random.default_rng(0)
 
     def dynamics_alone() -> None:
-        for _ in range(N_REPLICATES):
+        for _ in range(n_replicates):
             actions = rng.integers(16, size=len(states))
             world.dynamics.log_likelihood(states, world.dynamics.sample(states, actions, rng))
 
@@ -53,7 +55,7 @@ def main() -> None:
         rows.append([name, f"{took:.2f}", f"{took / unit:.1f}"])
 
     report("the dynamics alone, one pass", unit)
-    for most in (N_REPLICATES, 2000):
+    for most in (n_replicates, 10 * n_replicates):
         took = seconds(
             lambda most=most: score_policy(  # type: ignore[misc]
                 policy, world.dynamics, demos, max_replicates=most, random_state=0
@@ -71,21 +73,21 @@ def main() -> None:
         took = seconds(
             lambda uncertain=uncertain: score(  # type: ignore[misc]
                 posterior, demos, parameter_uncertainty=uncertain, random_state=0,
-                max_replicates=N_REPLICATES,
+                max_replicates=n_replicates,
             )
         )  # fmt: skip
         report(f"posterior of 200 draws, its uncertainty {uncertain}", took)
     grid = GridWorld()
-    walks, _ = grid.rollout(200, 51, random_state=0)
+    walks, _ = grid.rollout(10 if quick else 200, 51, random_state=0)
     table = grid.policy(walks.transitions()[0])
     took = seconds(lambda: score_policy(table, grid.dynamics, walks, random_state=0))
     report("441 states, expectations summed, at most 2000 replicates", took)
     print_table(
-        f"Scoring 10,000 steps, 16 actions, {N_REPLICATES} replicates",
+        f"Scoring {demos.n_transitions:,} steps, 16 actions, {n_replicates} replicates",
         ["what", "seconds", "passes of the dynamics"],
         rows,
     )
 
 
 if __name__ == "__main__":
-    main()
+    main("--quick" in sys.argv)

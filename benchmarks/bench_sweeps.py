@@ -87,6 +87,8 @@ def _measure(kind: str, name: str, axis: str, sizes: list[int]) -> None:
 
 def growth(kind: str, name: str, axis: str, sizes: tuple[int, ...]) -> tuple[list[Any], str]:
     """(size, seconds), and why it ends early if it does."""
+    if not sizes:
+        return [], ""
     command = [sys.executable, "-m", "benchmarks.bench_sweeps", kind, name, axis]
     why = ""
     try:
@@ -146,9 +148,9 @@ HEADER = [
 def main(quick: bool = False) -> None:
     """Print the tables."""
     sizes = SIZES[:2] if quick else SIZES
-    twin_sizes = {NODES: TWIN_SIZES[: 2 if quick else 4], TRANSITIONS: TWIN_SIZES[1:]}
+    twin_sizes = {NODES: TWIN_SIZES, TRANSITIONS: TWIN_SIZES[1:]}
     if quick:
-        twin_sizes[TRANSITIONS] = (1_000,)
+        twin_sizes = {NODES: TWIN_SIZES[:1], TRANSITIONS: ()}
     titles = {
         NODES: "Nodes grow, one transition each (A = 8, K = 8, one node a unit of area)",
         TRANSITIONS: "Transitions grow, 1,000 nodes (A = 8, K = 8)",
@@ -170,7 +172,7 @@ def main(quick: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 4 and sys.argv[1] in ("--kernel", "--twin"):
+    if sys.argv[1:] and sys.argv[1] in ("--kernel", "--twin"):
         _measure(sys.argv[1], sys.argv[2], sys.argv[3], [int(size) for size in sys.argv[4:]])
     else:
         main("--quick" in sys.argv)
