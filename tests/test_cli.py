@@ -235,15 +235,20 @@ def test_the_readmes_pictures_and_pages_exist():
 # -- what a change must pass ----------------------------------------------------------------------
 
 
-def ci_run(folder, *, tests="== 3 passed in 0.12s ==", lint="true", after="true", allow=""):
-    """Run .ci/run in a project whose `make test` prints what it is told to."""
+def ci_run(folder, *, tests="== 3 passed in 0.12s ==", after="true", allow="", **parts):
+    """Run .ci/run in a project whose `make test` prints what it is told to.
+
+    All other parts pass, unless told otherwise: ``lint="false"``.
+    """
     (folder / ".ci").mkdir()
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     listed = script.replace("allowed_skips=(\n", f"allowed_skips=(\n{allow}\n", 1)
     (folder / ".ci" / "run").write_text(listed, encoding="utf-8")
     (folder / "output.txt").write_text(tests + "\n", encoding="utf-8")
-    rules = f"test:\n\t@cat output.txt; {after}\nlint:\n\t@echo linted; {lint}\n"
-    (folder / "Makefile").write_text(rules, encoding="utf-8")
+    parts = {"lint": "true"} | parts
+    rules = [f"test:\n\t@cat output.txt; {after}", "%:\n\t@true"]
+    rules += [f"{name}:\n\t@echo {name}ed; {does}" for name, does in parts.items()]
+    (folder / "Makefile").write_text("\n".join(rules) + "\n", encoding="utf-8")
     return subprocess.run(["bash", ".ci/run"], cwd=folder, capture_output=True, text=True)
 
 
@@ -260,10 +265,11 @@ def test_ci_fails_with_the_tests_but_lints_all_the_same(tmp_path):
     assert done.stdout.splitlines()[-2:] == ["== 1 failed in 0.12s ==", "failed: [make test]"]
 
 
-def test_ci_fails_with_lint(tmp_path):
-    done = ci_run(tmp_path, lint="false")
+@pytest.mark.parametrize("part", ["lint", "docs"])
+def test_ci_fails_with_any_other_part(tmp_path, part):
+    done = ci_run(tmp_path, **{part: "false"})
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "failed: [make lint]"
+    assert done.stdout.splitlines()[-1] == f"failed: [make {part}]"
 
 
 SKIPPED = "SKIPPED [1] tests/test_a.py:3: no browser\n== 2 passed, 1 skipped in 0.12s =="
