@@ -1,5 +1,6 @@
 """`import onlooker` is quick, light and quiet; names are found when they are asked for."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -12,9 +13,10 @@ HEAVY = ["numba", "llvmlite", "scipy", "sklearn", "pandas", "matplotlib", "ot", 
 
 
 def run(code, *options):
-    done = subprocess.run(
-        [sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=120
-    )
+    """What the code prints, in a process whose coverage is not measured: that takes time too."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    command = [sys.executable, *options, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
