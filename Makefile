@@ -7,7 +7,7 @@ JOBS        ?= auto
 DEMO_ARGS   ?=
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
-CHECKED     := src tests benchmarks examples
+CHECKED     := src tests benchmarks examples docs/conf.py docs/check_links.py docs/_ext
 DOCS        := docs/_build
 PACKAGE     := build/package
 COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)

@@ -162,6 +162,35 @@ def test_every_promise_has_tests():
         assert len(named_tests(told)) >= 5, promise
 
 
+def test_the_readmes_figures_are_those_of_the_experiments():
+    measured = {}
+    for name in ("grid-circular", "grid-mdp"):
+        text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+        section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        for method, size, error in re.findall(
+            r"^\| (.+), (\d+) trajectories \| ([\d.]+)", section, re.M
+        ):
+            measured[name, method, size] = float(error)
+    columns = [("grid-circular", n) for n in ("100", "1000", "3000")]
+    columns += [("grid-mdp", n) for n in ("10", "1000", "10000")]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("| trajectories | circling: 100 | 1000 | 3000 | optimal: 10 | 1000 |")[
+        2
+    ]
+    rows = re.findall(r"^\| ([\w =.β-]+) ((?:\| (?:\*\*)?[\d.]+(?:\*\*)? ){6})\|$", table, re.M)
+    assert len(rows) == 5
+    shown = {
+        (*column, method): cell.strip()
+        for method, cells in rows
+        for column, cell in zip(columns, cells.split("|")[1:], strict=True)
+    }
+    for (name, size, method), cell in shown.items():
+        error = measured[name, method, size]
+        assert float(cell.strip("*")) == error, (name, method, size)
+        best = min(measured[name, other, size] for other, _ in rows)
+        assert cell.startswith("**") == (error == best), (name, method, size)
+
+
 def test_the_citation_file_holds_what_its_format_asks_for():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= cited.keys()
