@@ -40,7 +40,7 @@ class Model:
     """A prior and a scheme; the prior may depend on the number of nodes."""
 
     prior: Callable[[int], PartitionPrior]
-    scheme: dict[str, bool] = field(default_factory=dict)
+    scheme: dict[str, Any] = field(default_factory=dict)
 
 
 def _ddcrp(n_nodes: int) -> DistanceDependent:

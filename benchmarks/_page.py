@@ -113,6 +113,7 @@ def draw(entries: dict[str, Any], images: Path) -> None:
 
 def _draw_growth(data: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.4), sharey=True, layout="constrained")
     for axes, (axis, label) in zip(
@@ -132,7 +133,7 @@ def _draw_growth(data: dict[str, Any], path: Path) -> None:
         axes.set_xlabel(label)
     panels[0].set_ylabel("processor time of a sweep, s")
     handles, labels = panels[0].get_legend_handles_labels()
-    handles.append(plt.Line2D([], [], color="0.3", linestyle=":", marker="x", markersize=4))
+    handles.append(Line2D([], [], color="0.3", linestyle=":", marker="x", markersize=4))
     labels.append("its twin in plain Python")
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
     _save(figure, path)

@@ -112,7 +112,7 @@ def plans(steps: int) -> tuple[list[list[object]], list[str]]:
         else:
             report(setting, f"imitation, up to {steps:,} steps", found, expert, visits, starts)
 
-    policies = plan(world, 30.0 * world.reward)
+    policies = plan(world, 30.0 * np.asarray(world.reward))
     starts = np.full(441, 1 / 441)
     visits = state_visitation(world.dynamics, policies, starts, horizon=LENGTH)
     for tolerance in (1e-3, 1e-5):
@@ -147,7 +147,7 @@ def goal_world() -> tuple[TabularDynamics, Any, Any]:
 def walks(table: Any, policy: Any, n: int, rng: np.random.Generator) -> list[Any]:
     """Walks from anywhere until the goal."""
     cumulative = np.cumsum(np.einsum("sa,sat->st", policy, table), axis=1)
-    found = []
+    found: list[Any] = []
     while len(found) < n:
         walk = [int(rng.integers(441))]
         while walk[-1] != GOAL:

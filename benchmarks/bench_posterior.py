@@ -52,7 +52,13 @@ def row_of(prior: str, what: str, seconds: float, unit: float, budget: float) ->
 
 def after_sampling(name: str, problem: Problem, draws: int) -> list[list[object]]:
     """Predictions, consensus and diagnostics of one prior's draws."""
-    options = {"draws": draws, "tune": 0, "chains": 1, "random_state": 0, "progress": False}
+    options: dict[str, Any] = {
+        "draws": draws,
+        "tune": 0,
+        "chains": 1,
+        "random_state": 0,
+        "progress": False,
+    }
     prior = PRIORS[name]
     sample(problem, prior, **options | {"draws": 2})  # compiles
     settled = {"tune": 100}
@@ -96,7 +102,13 @@ def _draws(posterior: Posterior, n: int | None = None) -> Any:
 
 def storing(name: str, problem: Problem, draws: int, repeats: int) -> list[object]:
     """The cost of a store: the least of several runs with and without."""
-    options = {"draws": draws, "tune": 100, "chains": 1, "random_state": 0, "progress": False}
+    options: dict[str, Any] = {
+        "draws": draws,
+        "tune": 100,
+        "chains": 1,
+        "random_state": 0,
+        "progress": False,
+    }
     sample(problem, PRIORS[name], **options | {"draws": 2})
     without, with_store = [], []
     for _ in range(repeats):

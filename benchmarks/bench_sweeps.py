@@ -120,7 +120,7 @@ def exponent(found: list[list[float]]) -> float:
 
 def row_of(name: str, kernel: list[list[float]], twin: list[list[float]]) -> list[object]:
     """One row of the table; the ratio is at 1,000 and at the largest size that both have."""
-    fast, slow = dict(map(tuple, kernel)), dict(map(tuple, twin))  # type: ignore[arg-type]
+    fast, slow = ({int(size): seconds for size, seconds in found} for found in (kernel, twin))
     both = [size for size in fast if size in slow]
     ratios = [f"{slow[size] / fast[size]:,.0f}× ({size:,})" for size in both[:1] + both[-1:]]
     return [

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from benchmarks._measure import print_table
-from onlooker import Problem, sample
+from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
 from onlooker.hyper import Beta, Gamma, LogUniform
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing
@@ -66,7 +66,7 @@ def noise_and_step(seed: int, n_transitions: int = 100, draws: int = 1000) -> li
     for _ in range(n_transitions):  # no state is met twice, so each draws its own controller
         action = draw_actions(theta[[rng.choice(4, p=weights)]], rng)
         states.append(world.sample(states[-1], action, rng))
-    problem = Problem.from_demonstrations([np.concatenate(states)], dynamics)
+    problem = Problem.from_demonstrations(Demonstrations([np.concatenate(states)]), dynamics)
     return _covered(_sample(problem, Mixing(4, 1.0), draws, seed), truth)
 
 
@@ -85,7 +85,8 @@ def success(seed: int, n_trajectories: int = 20, draws: int = 1000) -> list[bool
         states.append(world.sample(states[-1], draw_actions(theta[states[-1]], rng), rng))
     with warnings.catch_warnings():  # a corner where every action leads nowhere else
         warnings.simplefilter("ignore")
-        problem = Problem.from_demonstrations(list(np.array(states).T), dynamics, nodes="all")
+        demos = Demonstrations(list(np.array(states).T))
+        problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
     return _covered(_sample(problem, prior, draws, seed), truth)
 
 

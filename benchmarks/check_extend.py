@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def one_run(seed: int, n_trajectories: int, length: int, draws: int) -> list[flo
     world = CircularMotion()
     demos, _ = world.rollout(n_trajectories, length, random_state=seed)
     old, whole = (Problem.from_demonstrations(some, world.dynamics) for some in (demos[:-1], demos))
-    options = {"chains": 2, "random_state": seed, "progress": False}
+    options: dict[str, Any] = {"chains": 2, "random_state": seed, "progress": False}
     start = {name: DistanceDependent(start=name) for name in ("nearest", "self")}
     first = sample(old, start["nearest"], draws=draws, tune=300, **options)
     fresh = [sample(whole, prior, draws=draws, tune=0, **options) for prior in start.values()]

@@ -92,14 +92,14 @@ def main() -> None:
             flush=True,
         )
     counts: Counter[int] = Counter()
-    errors = []
+    in_the_plane = []
     for run in range(n_runs):
         error, found, hyper = plane(run)
-        errors.append(error)
+        in_the_plane.append(error)
         counts += found
     total = sum(counts.values())
     shares = ", ".join(f"{k}: {counts[k] / total:.0%}" for k in sorted(counts))
-    print(f"1: {np.mean(errors):.3f} (fixed: 0.42); controllers {shares}; {_listed(hyper)}")
+    print(f"1: {np.mean(in_the_plane):.3f} (fixed: 0.42); controllers {shares}; {_listed(hyper)}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from sklearn.metrics import roc_auc_score
 from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.anomaly import AnomalyScores, score
 from onlooker.diagnostics import ConvergenceWarning
+from onlooker.dynamics import Dynamics
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
@@ -43,7 +45,7 @@ class World:
     """A simulator with a nominal policy, and what a fault does there."""
 
     name: str
-    dynamics: object
+    dynamics: Dynamics
     policy: Callable[[np.ndarray], np.ndarray]
     places: Callable[[np.ndarray], np.ndarray]
     """States as points of the plane."""
@@ -63,7 +65,7 @@ class Size:
     n_replicates: int
     max_replicates: int
     severities: slice
-    sampling: dict[str, int]
+    sampling: dict[str, Any]
 
 
 FULL = Size(100, 100, 200, 1000, slice(None), {"draws": 200, "tune": 200, "chains": 2})
@@ -252,10 +254,10 @@ def tell(table: pd.DataFrame, nominal: dict[str, dict]) -> None:
             f"{(found['conformal'] <= 0.05).mean():.0%}."
         )
     for world, rows in table.groupby("world", sort=False):
-        best = rows[["mean", "max"]].max(axis=1)
+        together, best = rows["any"].mean(), rows[["mean", "max"]].max(axis=1).mean()
         print(
-            f"{world.capitalize()}: all alarms together have an AUC of {rows['any'].mean():.2f} on "
-            f"average over faults and severities, the better baseline each time {best.mean():.2f}."
+            f"{str(world).capitalize()}: all alarms together have an AUC of {together:.2f} on "
+            f"average over faults and severities, the better baseline each time {best:.2f}."
         )
     weak = table[table[["any", "score"]].max(axis=1) < 0.75]
     if len(weak):

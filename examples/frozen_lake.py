@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -90,7 +91,7 @@ class Lake:
             ALL: live / live.sum(),
         }
         table = self.dynamics.toarray()
-        self.mute = same_actions(table).all(axis=(1, 2))
+        self.mute = np.asarray(same_actions(table).all(axis=(1, 2)))
         """Where all actions do the same."""
         self.twins = ~self.mute & (same_actions(table).sum(axis=(1, 2)) > table.shape[1])
         """Where some, but not all, do the same."""
@@ -149,8 +150,8 @@ def learning_curves(lake: Lake, size: Size, seed: int) -> tuple[pd.DataFrame, Po
             with warnings.catch_warnings():
                 # one or two walks do not pin a reward down; what comes out is scored all the same
                 warnings.simplefilter("ignore")
-                for name, policy in competitors(lake, size, seed + run).items():
-                    policies[name] = policy(demos[:walks])
+                for name, recognised in competitors(lake, size, seed + run).items():
+                    policies[name] = recognised(demos[:walks])
             for method, policy in policies.items():
                 for kind, error in lake.errors(policy).items():
                     for states, weight in lake.weights.items():
@@ -246,7 +247,7 @@ def draw(lake: Lake, table: pd.DataFrame, posterior: Posterior, path: Path) -> N
     figure.savefig(path, dpi=150)
 
 
-def _board(ax: object, lake: Lake, posterior: Posterior, walks: int) -> None:
+def _board(ax: Any, lake: Lake, posterior: Posterior, walks: int) -> None:
     from matplotlib.patches import Patch, Rectangle
 
     from onlooker import plot

@@ -70,7 +70,7 @@ class Bumpy(gym.Wrapper):
         """One step, then the noise, within the bounds of the world."""
         observation, *rest = self.env.step(action)
         if self.noise > 0:
-            world = self.env.unwrapped
+            world: Any = self.env.unwrapped
             shaken = world.state + world.np_random.normal(0.0, self.noise, size=2)
             world.state = np.clip(shaken, world.low, world.high).astype(np.float64)
             observation = world.state.astype(np.float32)

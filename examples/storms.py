@@ -312,7 +312,7 @@ def tell_anomalies(anomalies: pd.DataFrame, least: int = 10) -> pd.DataFrame:
     for name, row in ranked.head(5).iterrows():
         print(f"  {row['rank']:.0f}. {name}: score {row['score']:.1f}, p = {row['p_value']:.2g}")
     lenny = ranked.loc["Lenny 1999", "rank"]
-    print(f"Lenny (1999), which crossed the Caribbean the wrong way, is number {lenny}.")
+    print(f"Lenny (1999), which crossed the Caribbean the wrong way, is number {lenny!s}.")
     return ranked
 
 

@@ -27,7 +27,7 @@ def seen_directions(demos: Demonstrations) -> tuple[np.ndarray, np.ndarray]:
     """Which transitions move at all, and the sector that each of these points into."""
     states, next_states = demos.transitions()
     moves = geography.displacements(states[:, :2], next_states[:, :2])
-    moving = moves.any(axis=1)
+    moving = np.asarray(moves.any(axis=1))
     angle = np.arctan2(moves[moving, 1], moves[moving, 0])
     return moving, np.round(angle / (2 * np.pi / len(NAMES))).astype(int) % len(NAMES)
 

@@ -114,7 +114,8 @@ def _neighbours(ax: Any, found: Findings, name: str) -> None:
 
 
 def _methods(ax: Any, found: Findings) -> None:
-    labels, values, colours = [], [], []
+    labels: list[str] = []
+    values, colours = [], []
     for name, table in found.scores.items():
         for method, value in summary(table).items():
             if method == MARGINAL and labels:

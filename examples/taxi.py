@@ -25,6 +25,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -104,8 +105,9 @@ class Rain:
     @property
     def coordinates(self) -> np.ndarray:
         """``(S, 11)``: taxi, passenger and destination as points; see the module's text."""
+        taxi: Any = self.env.unwrapped
         row, column, passenger, destination = np.array(
-            [list(self.env.unwrapped.decode(state)) for state in self.states]
+            [list(taxi.decode(state)) for state in self.states]
         ).T
         apart = np.sqrt(0.5)  # two corners of a unit simplex times this are 1 apart
         return np.column_stack(
