@@ -27,7 +27,6 @@ release = version = metadata.version("onlooker")
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "click_commands",
     "docstrings",
