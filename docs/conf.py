@@ -28,6 +28,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "breakable_names",
     "click_commands",
     "docstrings",
     "offline_math",
@@ -63,11 +64,11 @@ def cache_of_outputs() -> Path:
 
 
 # Notebooks run when the pages are built, unless neither their code nor the package's has changed. A
-# cell that raises fails the build.
+# cell that raises is a warning, so that the other pages are seen to as well; warnings are errors.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(cache_of_outputs())
 nb_execution_timeout = 180
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_merge_streams = True
 
 autodoc_typehints = "signature"

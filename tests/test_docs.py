@@ -267,7 +267,7 @@ def notebooks():
     ]
 
 
-def test_cells_run_and_their_errors_fail_the_build():
+def test_every_page_with_cells_runs_them():
     assert DOCS / "tutorial.md" in notebooks()
     for path in notebooks():
         text = path.read_text(encoding="utf-8")
@@ -275,5 +275,23 @@ def test_cells_run_and_their_errors_fail_the_build():
         assert "kernelspec" in text.split("---\n")[1], path
         assert "raises-exception" not in text, path
         assert not re.search(r"^!", text, re.M), f"{path}: a failing ! passes; use %%bash"
-    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
-    assert "nb_execution_raise_on_error = True" in conf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell", "fails"),
+    [("print(6 * 7)", False), ("1 / 0", True), ("%%bash\nonlooker no-such-command", True)],
+)
+def test_a_cell_that_raises_fails_the_build(tmp_path, cell, fails):
+    front = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
+    text = f"{front}# A page\n\n```{{code-cell}} ipython3\n{cell}\n```\n"
+    (tmp_path / "index.md").write_text(text, encoding="utf-8")
+    options = ["-W", "--keep-going", "-b", "dummy", "-c", str(DOCS)]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(tmp_path), str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode != 0) == fails, done.stderr
+    assert ("[mystnb.exec]" in done.stderr) == fails
+    assert re.search(r"sphinx -W --keep-going .* docs ", (ROOT / "Makefile").read_text("utf-8"))
