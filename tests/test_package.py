@@ -75,7 +75,7 @@ def test_hooks_fetch_nothing_and_check_what_make_lint_checks():
     assert set(re.findall(r"repo: (\S+)", text)) == {"local"}
     assert set(re.findall(r"language: (\S+)", text)) == {"system"}
     checked = re.search(r"^CHECKED +:= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    assert set(re.findall(r"files: (\S+)", text)) == {f"^({'|'.join(checked.split())})/"}
+    assert set(re.findall(r"files: (\S+)", text)) == {f"^({'|'.join(checked.split())})(/|$)"}
 
 
 def test_the_metadata_say_what_the_project_says(built):
@@ -105,3 +105,29 @@ def test_no_import_of_any_module_warns():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
+
+
+PROGRAM = """
+import numpy as np
+from onlooker import Demonstrations, PolicyRecognizer, Problem, sample
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.partitions import DistanceDependent
+
+demos = Demonstrations([np.zeros((3, 2))])
+dynamics = DisplacementDynamics.compass(8, step=1.0, sigma=0.2)
+problem = Problem.from_demonstrations(demos, dynamics)
+reveal_type(sample(problem, DistanceDependent(), draws=10))
+reveal_type(PolicyRecognizer(dynamics).fit(demos).posterior_.policy(interval=0.9).low)
+sample(problem, DistanceDependent(), draws="many")
+"""
+
+
+def test_a_program_that_uses_the_package_sees_its_types(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500)
+    told = [line for line in done.stdout.splitlines() if line.startswith("program.py")]
+    assert len(told) == 3, done.stdout
+    assert 'Revealed type is "onlooker.posterior.Posterior"' in told[0]
+    assert 'Revealed type is "numpy.ndarray' in told[1]
+    assert 'Argument "draws" to "sample" has incompatible type "str"; expected "int"' in told[2]
