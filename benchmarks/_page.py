@@ -120,11 +120,9 @@ def _draw_growth(data: dict[str, Any], path: Path) -> None:
         panels, {"N": "nodes N = M", "M": "transitions M, N = 1,000"}.items(), strict=True
     ):
         for (name, found), colour in zip(data["growth"][axis].items(), _COLOURS, strict=True):
-            size, seconds = np.array(found["kernel"]).T
-            axes.loglog(size, seconds, "o-", color=colour, markersize=4, label=name)
-            if found["twin"]:  # a quick look may have none
-                size, seconds = np.array(found["twin"]).T
-                axes.loglog(size, seconds, "x:", color=colour, markersize=4, linewidth=1)
+            for kind, style, label in (("kernel", "o-", name), ("twin", "x:", None)):
+                size, seconds = np.array(found[kind]).reshape(-1, 2).T  # there may be none
+                axes.loglog(size, seconds, style, color=colour, markersize=4, label=label)
         low, high = axes.get_xlim()
         line = np.array([max(low, 300), high])
         axes.loglog(line, 3e-8 * line, color="0.8", linewidth=1, zorder=0)

@@ -85,7 +85,7 @@ def _grow(n_nodes: int) -> None:
     prior = DistanceDependent(0.1, GaussianDecay(1.0, offset=10 / n_nodes))
     chain = chain_of(plane(n_nodes), prior, 5)
     sampler = chain.partition
-    repeats = 200 if n_nodes <= 1_000 else 20 if n_nodes <= 10_000 else 5
+    repeats = 200 if n_nodes <= 1_000 else 20 if n_nodes <= 10_000 else 3
     cost = processor_seconds(chain.sweep, repeats) / n_nodes
     result = {
         "n": n_nodes,

@@ -220,7 +220,7 @@ def main(quick: bool = False) -> None:
     )
     for why in missing:
         print_note(why)
-    rows, missing = goals(10.0 if quick else 60.0)
+    rows, missing = goals(10.0 if quick else 45.0)
     print_table(
         f"500 walks to a goal, 21×21 grid, discount {DISCOUNT}",
         ["who", "seconds", "ended", "residual of visits", "EMD to the expert"],
