@@ -120,14 +120,12 @@ def _draw_growth(data: dict[str, Any], path: Path) -> None:
         panels, {"N": "nodes N = M", "M": "transitions M, N = 1,000"}.items(), strict=True
     ):
         for (name, found), colour in zip(data["growth"][axis].items(), _COLOURS, strict=True):
-            for kind, style, label in (("kernel", "o-", name), ("twin", "x:", None)):
+            for kind, style, told in (("kernel", "o-", name), ("twin", "x:", None)):
                 size, seconds = np.array(found[kind]).reshape(-1, 2).T  # there may be none
-                axes.loglog(size, seconds, style, color=colour, markersize=4, label=label)
-        low, high = axes.get_xlim()
-        line = np.array([max(low, 300), high])
-        axes.loglog(line, 3e-8 * line, color="0.8", linewidth=1, zorder=0)
-        axes.text(line[1], 3e-8 * line[1], "∝ size", color="0.5", fontsize=8, ha="right", va="top")
-        axes.set_xlim(low, high)
+                axes.loglog(size, seconds, style, color=colour, markersize=4, label=told)
+        line = np.array([3e4, 1e6])
+        axes.loglog(line, 8e-9 * line, color="0.7", linewidth=1)
+        axes.text(1e6, 3e-9 * 1e6, "∝ size", color="0.5", fontsize=8, ha="right", va="top")
         axes.set_xlabel(label)
     panels[0].set_ylabel("processor time of a sweep, s")
     handles, labels = panels[0].get_legend_handles_labels()

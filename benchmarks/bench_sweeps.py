@@ -98,7 +98,8 @@ def growth(kind: str, name: str, axis: str, sizes: tuple[int, ...]) -> tuple[lis
     done = subprocess.run([*command, *map(str, sizes)], check=False, stdout=subprocess.PIPE)
     why = ""
     if done.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
-        why = f"{name}: stopped after {LIMIT} s of processor time; larger {axis} are left out."
+        limits = f"{LIMIT} s of processor time, or the machine's memory"
+        why = f"{name}: larger {axis} are left out, since they took more than {limits}."
     elif done.returncode:
         raise RuntimeError(f"{kind} {name} {axis} failed with exit code {done.returncode}")
     found = [json.loads(line) for line in done.stdout.splitlines()]
