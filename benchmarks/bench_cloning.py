@@ -140,8 +140,8 @@ def main(quick: bool = False) -> None:
         queries = test.transitions()[0][moving]
         storm = test.names[test.trajectory_of()[moving]]
         budgets = dict(list(BUDGETS.items())[: 2 if quick else None])
-        tiny = storms.Size(chains=1, tune=1, draws=2, thin=1)
-        by_us(tiny, model, seen, queries)  # compiles
+        tiny = storms.Size(chains=1, tune=2, draws=10, thin=1)
+        by_us(tiny, model, seen, queries)  # compiles, and imports what diagnoses draws
         marginal = np.bincount(sectors, minlength=len(directions.NAMES)) / len(sectors)
         scores = {"global marginal": (np.log(marginal[truth]), 0.0)}
         for name, make in classifiers():
