@@ -15,7 +15,7 @@ from small_runs import made_up, plane_problem, quick
 PROBLEM = plane_problem()
 
 
-def _with(log_joint, labels=None, nu=None):
+def _with(log_joint, labels=None, nu=None, prior=None):
     """A posterior of two clusters with a chosen log joint, labels and self-link."""
     rng = np.random.default_rng(0)
     shape = log_joint.shape
@@ -28,7 +28,7 @@ def _with(log_joint, labels=None, nu=None):
         log_joint,
         {"alpha": np.ones(shape)} | ({} if nu is None else {"nu": nu}),
     )
-    plan = Plan(PROBLEM, Mixing(2), 1.0, True, False, shape[1], 0, 1, shape[0], 0)
+    plan = Plan(PROBLEM, prior or Mixing(2), 1.0, True, False, shape[1], 0, 1, shape[0], 0)
     return Posterior(plan, draws, range(shape[0]))
 
 
@@ -87,6 +87,20 @@ def test_a_scalar_that_never_changes_has_no_r_hat_and_raises_no_warning():
 def test_chains_that_disagree_are_reported_with_the_remedy():
     with pytest.warns(ConvergenceWarning, match=r"R-hat is .* for log_joint, .*raise tune"):
         check_convergence(_with(NOISE + np.arange(4)[:, None]))
+
+
+@pytest.mark.parametrize(
+    ("prior", "hint"),
+    [
+        (Mixing(2), "draws, or try blocked=True"),
+        (DistanceDependent(), "draws, or try reassign=1 on the prior"),
+        (DistanceDependent(reassign=1), "draws$"),
+        (DistanceDependent(method="metropolis"), "draws$"),
+    ],
+)
+def test_the_remedy_is_one_that_the_prior_has(prior, hint):
+    with pytest.warns(ConvergenceWarning, match=hint):
+        check_convergence(_with(NOISE + np.arange(4)[:, None], prior=prior))
 
 
 def test_chains_that_are_stuck_in_different_places_are_reported():

@@ -128,7 +128,11 @@ def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
 
 def _hint(posterior: Posterior) -> str:
     plan = posterior.plan
-    return ", or try blocked=True" if plan.prior.can_block and not plan.blocked else ""
+    if plan.prior.can_block and not plan.blocked:
+        return ", or try blocked=True"
+    if getattr(plan.prior, "reassign", 1) == 0 and getattr(plan.prior, "method", "") == "gibbs":
+        return ", or try reassign=1 on the prior"
+    return ""
 
 
 def _others(bad: pd.Series[float]) -> str:
