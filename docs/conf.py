@@ -70,6 +70,7 @@ nb_execution_cache_path = str(cache_of_outputs())
 nb_execution_timeout = 180
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # so that links in what a cell prints lead to pages
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
