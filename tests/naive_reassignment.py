@@ -118,10 +118,11 @@ class NaiveReassignment(NaiveLinks):
             weights.append(local + self.offset * len(members))
             rows = [row for m in part for row in self.likelihood[m]]
             fits.append(sum(log_of(mix(row, theta)) for row in rows))
-        home = fits[1 + next(k for k, members in enumerate(clusters) if old in members)]
-        fits[1:] = [fit - home for fit in fits[1:]]
-        largest = max(fits)
-        weights = [w * math.exp(fit - largest) for w, fit in zip(weights, fits, strict=True)]
+        largest = max(fit for w, fit in zip(weights, fits, strict=True) if w > 0)
+        weights = [
+            w * math.exp(fit - largest) if w > 0 else 0.0
+            for w, fit in zip(weights, fits, strict=True)
+        ]
         drawn = draw(weights, self.rng.random())
         j = self.pick(i, clusters[drawn - 1], locals_[drawn], part, True)
         self.set_link(i, j, part)

@@ -11,6 +11,7 @@ import exact
 import test_against_exact as enumerated
 import test_inferred_decay as inferred
 import test_per_controller as mixed
+import test_tempering as tempered
 import test_twins as twins
 from agreement import canonical
 from naive_reassignment import NaiveReassignment
@@ -18,12 +19,16 @@ from onlooker import Demonstrations, Problem
 from onlooker.fitting.building import make_prior
 from onlooker.hyper import Exponential
 from onlooker.inference.actions import ordinary_actions
+from onlooker.inference.chain import Chain
 from onlooker.inference.controllers import dirichlet
+from onlooker.inference.links import Economy
 from onlooker.inference.reassignment import link_parts
+from onlooker.inference.state import Point
 from onlooker.inference.summed_actions import log_fits, update_controllers
 from onlooker.model_file import Model
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.worlds import CircularMotion
+from small_runs import assert_same_draws, plane_problem, quick
 
 # -- the kernel and its twin --------------------------------------------------------------------
 
@@ -78,6 +83,14 @@ def test_the_number_of_clusters_stays():
         assert chain.n_controllers == n
 
 
+def test_a_resumed_run_equals_an_unbroken_one(tmp_path):
+    problem, prior = plane_problem(), DistanceDependent.inferred()
+    assert prior.reassign == 1
+    quick(problem, prior, draws=4, store=tmp_path)
+    more = quick(problem, prior, draws=9, store=tmp_path, resume=True)
+    assert_same_draws(more, quick(problem, prior, draws=9))
+
+
 def test_with_more_clusters_than_are_summed_over_nothing_is_done():
     chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
     few = chain.n_controllers - 1
@@ -124,6 +137,59 @@ def test_controllers_with_concentrations_of_their_own_match_the_enumerated_poste
     oracle = enumerated._exact("ddcrp", mixed.ORACLE, nu=0.4, weights=weights)
     prior = DistanceDependent(0.4, GaussianDecay(0.8, 0.1))
     assert exact.compare(draws_of(prior, alpha=mixed.ALPHAS), oracle, alpha=mixed.ORACLE) == []
+
+
+@pytest.mark.parametrize("longest", [1, 2])
+def test_walks_that_are_given_up_match_the_enumerated_posterior(longest):
+    prior, oracle = enumerated.DISTANCE_DEPENDENT["all-pairs"]
+    draws = draws_of(prior, economy=Economy(100, 1, longest))
+    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_the_cold_rung_of_tempered_chains_matches_the_enumerated_posterior():
+    prior, collapsed, oracle = tempered.CASES["ddcrp"]
+    draws = tempered.run(replace(prior, reassign=2), collapsed, sweeps=4_000)
+    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
+
+
+# -- clusters out of reach ----------------------------------------------------------------------
+
+
+def two_groups(decay, n=60, per=100, **options):
+    """A chain whose left group would be far better off in the right one, which it cannot reach."""
+    half = n // 2
+    places = np.r_[np.arange(n), 10_000 + np.arange(n)].astype(float)[:, None]
+    plays = np.r_[np.zeros(half, dtype=int), np.ones(n + half, dtype=int)]
+    node_of = np.repeat(np.arange(2 * n), per)
+    loglik = np.full((len(node_of), 2), np.log(0.05))
+    loglik[np.arange(len(node_of)), plays[node_of]] = np.log(0.95)
+    problem = Problem(node_of, loglik, places)
+    links = np.maximum(np.arange(2 * n) - 1, 0)
+    links[n] = n
+    point = Point(np.repeat([0, 1], n), plays[node_of], {"alpha": 1.0, "nu": 0.1}, links)
+    sampler = DistanceDependent(0.1, decay, **options).sampler(problem)
+    rng = np.random.default_rng(0)
+    return Chain(problem, sampler, alpha=1.0, collapsed=True, rng=rng, point=point)
+
+
+@pytest.mark.parametrize("n_neighbors", [4, None])
+def test_a_cluster_out_of_reach_is_never_joined_however_well_it_fits(n_neighbors):
+    offset = 0.0 if n_neighbors is None else 0.01
+    chain = two_groups(GaussianDecay(2.0, offset), n_neighbors=n_neighbors)
+    for _ in range(3):
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        assert np.isfinite(chain.log_joint())
+        assert chain.state.arrays["forest.link"].min() >= 0
+        assert chain.n_controllers == 2
+        assert (chain.labels[:60] != chain.labels[60:]).all()
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.partitions.geometry.GeometryWarning")
+def test_a_link_that_lost_its_weight_stays_if_no_other_has_any():
+    chain = two_groups(GaussianDecay(1e-3))  # no node has a neighbour at all
+    links = chain.links.copy()
+    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    assert (chain.links == links).all()
 
 
 # -- broken on purpose --------------------------------------------------------------------------

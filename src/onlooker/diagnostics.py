@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST_R_HAT = 1.01
 LEAST_ESS = 100  # a chain
 _PROBES = 5  # nodes whose policy is watched
+_MOST_REASSIGNED = 64  # clusters, beyond which reassignment does nothing
 _FEWEST = 4  # draws that split chains can be compared by
 
 
@@ -130,7 +131,8 @@ def _hint(posterior: Posterior) -> str:
     plan = posterior.plan
     if plan.prior.can_block and not plan.blocked:
         return ", or try blocked=True"
-    if getattr(plan.prior, "reassign", 1) == 0 and getattr(plan.prior, "method", "") == "gibbs":
+    plain = getattr(plan.prior, "reassign", 1) == 0 and getattr(plan.prior, "method", "") == "gibbs"
+    if plain and posterior.n_controllers.max() <= _MOST_REASSIGNED:
         return ", or try reassign=1 on the prior"
     return ""
 

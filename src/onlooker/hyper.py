@@ -145,7 +145,7 @@ class Beta:
         return float(rng.beta(self.a, self.b))
 
 
-CONCENTRATION = LogUniform(0.2, 10.0)
+CONCENTRATION = LogUniform(0.25, 10.0)
 """A prior of α for when nothing is known of the expert.
 
 Its lower end matters where every state is seen once. There, a controller that draws its actions at

@@ -43,7 +43,7 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior:
         decay=GaussianDecay(typical_step(demos, dynamics), offset=_OFFSET),
         n_neighbors=_NEAREST if n_nodes > _MANY and isinstance(space, str) else None,
         metric=space,
-        reassign=1,
+        reassign=int(n_nodes <= _MANY),
     )
 
 

@@ -39,21 +39,25 @@ from onlooker.inference.summed_actions import log_fits, update_controllers
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score_part(n_part: int, home: int, slots: Slots, fits: Array, desk: Desk) -> bool:
-    """Score each cluster by ``ln Π_{m ∈ P} L_mk``, relative to the part's home.
+def _score_part(n_part: int, slots: Slots, fits: Array, desk: Desk) -> bool:
+    """Score each cluster by ``ln Π_{m ∈ P} L_mk``, relative to the best one within reach.
 
-    Returns whether the part fits its home at all: where every product underflowed, it must stay.
+    A cluster of mass zero, without a neighbour of node i, must not set the scale: beside a much
+    better fit all that can be drawn would underflow. Returns whether anything can be drawn.
     """
-    at_home = 0.0
-    for m in range(n_part):
-        at_home += fits[desk.walk[m], slots.where[home]]
-    if at_home == -np.inf:
+    best = -np.inf
+    for p in range(slots.n[0]):
+        fit = -np.inf
+        if desk.mass[p + 1] > 0.0:
+            fit = 0.0
+            for m in range(n_part):
+                fit += fits[desk.walk[m], p]
+        desk.score[p + 1] = fit
+        best = max(best, fit)
+    if best == -np.inf:
         return False
     for p in range(slots.n[0]):
-        fit = 0.0
-        for m in range(n_part):
-            fit += fits[desk.walk[m], p]
-        desk.score[p + 1] = fit - at_home
+        desk.score[p + 1] -= best
     return True
 
 
@@ -78,10 +82,12 @@ def link_parts(
         n_part = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
         if n_part == 0 or n_part == counts.size[home]:  # given up, or the link closes a cycle
             continue
-        if not _score_part(n_part, home, slots, fits, desk):
-            continue
+        old = forest.link[i]
         own = cut(i, n_part, desk.walk, labels, forest, slots, counts, desk.part)
         every_cluster(i, own, True, labels, slots, counts.size, graph, desk)
+        if not _score_part(n_part, slots, fits, desk):
+            settle(i, old, home, desk.walk, labels, forest, slots, counts, desk.part)
+            continue
         desk.slot[0], desk.mass[0], desk.score[0] = own, 0.0, 0.0  # it must not link to itself
         c = draw_candidate(slots.n[0] + 1, desk, rng.random())  # the part, listed last, is left out
         k = desk.slot[c]
