@@ -53,6 +53,7 @@ def one_run(seed: int, size: int, n_trajectories: int, draws: int) -> list[list[
     for share in SHARES:
         seen = IncompleteDemonstrations.hiding(demos, share, seed)
         rows.append([error_of(world, data, draws, seed) for data in (seen, seen.split())])
+        print(seed, share, *(f"{error:.3f}" for error in rows[-1]), flush=True)
     return rows
 
 
