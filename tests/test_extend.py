@@ -6,7 +6,7 @@ import pytest
 import exact
 from agreement import canonical
 from onlooker import Demonstrations, Posterior, Problem
-from onlooker.diagnostics import _row
+from onlooker.diagnostics import scalar_row
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import Exponential, Gamma
 from onlooker.inference.extension import extension
@@ -160,7 +160,7 @@ def test_extended_and_fresh_chains_cannot_be_told_apart():
     fresh = quick(Problem.from_demonstrations(demos, world.dynamics), prior, tune=300, **options)
     for name in ("n_controllers", "log_joint"):
         both = np.concatenate([getattr(longer, name), getattr(fresh, name)]).astype(float)
-        assert _row(both)["r_hat"] < 1.05, name
+        assert scalar_row(both)["r_hat"] < 1.05, name
     assert np.abs(longer.policy() - fresh.policy()).max() < 0.12
     together = np.abs(longer.co_clustering() - fresh.co_clustering())
     assert together.mean() < 0.03
