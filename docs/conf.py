@@ -67,7 +67,7 @@ def cache_of_outputs() -> Path:
 # cell that raises is a warning, so that the other pages are seen to as well; warnings are errors.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(cache_of_outputs())
-nb_execution_timeout = 180
+nb_execution_timeout = 600
 nb_execution_show_tb = True
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # so that links in what a cell prints lead to pages
