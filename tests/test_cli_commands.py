@@ -256,7 +256,10 @@ def test_a_run_that_is_none_is_one_line(folder, tmp_path, command, break_it, tol
 
 def test_a_damaged_part_is_noted_and_the_rest_is_used(folder, tmp_path):
     shutil.copytree(folder / "run", tmp_path / "run")
-    (tmp_path / "run" / "chain-001" / "part-000000000022.npz").write_bytes(b"torn")
+    for part in (tmp_path / "run" / "chain-001").glob(
+        "part-*.npz"
+    ):  # a slow machine writes several
+        part.write_bytes(b"torn")
     result = run("summary", tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert "cannot be read" in result.stdout
