@@ -24,9 +24,10 @@ import numpy as np
 
 from benchmarks._measure import print_table
 from onlooker import Posterior, Problem, sample
-from onlooker.diagnostics import ConvergenceWarning, check_convergence
+from onlooker.diagnostics import check_convergence
 from onlooker.partitions import DistanceDependent, Mixing, Potts
 from onlooker.partitions.base import PartitionPrior
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
 PRIORS: dict[str, PartitionPrior] = {

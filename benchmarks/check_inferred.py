@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from onlooker import Problem, sample
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.experiments import grid_circular, grid_mdp
 from onlooker.experiments.grid import next_state_error
 from onlooker.hyper import CONCENTRATION
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion, GridWorld
 
 CONFIGS: Any = {"a": grid_circular.Config(), "b": grid_mdp.Config()}

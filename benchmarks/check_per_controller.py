@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks._measure import print_table
 from onlooker import Problem, sample
 from onlooker._validation import Array
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.hyper import LogUniform, PerController
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 
 PRIOR = LogUniform(0.02, 10.0)

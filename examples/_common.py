@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import Demonstrations, Posterior, Problem, sample
-from onlooker.diagnostics import ConvergenceWarning
-from onlooker.inference.problem import UnidentifiableActionsWarning
+from onlooker.warnings import ConvergenceWarning, UnidentifiableActionsWarning
 
 # Okabe and Ito's: most colour-blind people can tell them apart.
 BLUE, ORANGE, GREEN, RED, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9"

@@ -25,9 +25,9 @@ from sklearn.metrics import roc_auc_score
 
 from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.anomaly import AnomalyScores, score
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import Dynamics
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
 RADIUS = 5.0

@@ -49,10 +49,10 @@ from storms_directions import (
 from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.anomaly import score
 from onlooker.datasets import load_storms
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import Dynamics, GeographicDynamics
 from onlooker.features import Feature, Heading, day_of_year, with_features
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.warnings import ConvergenceWarning
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import numpy as np
 import onlooker
 from onlooker import Demonstrations, PolicyRecognizer, Posterior
 from onlooker.datasets import load_storms
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.partitions import Mixing
+from onlooker.warnings import ConvergenceWarning
 
 
 def public_names() -> None:

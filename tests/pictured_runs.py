@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 
 from onlooker import Problem, sample
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 from small_runs import ring_dynamics
 

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 
 from onlooker import Posterior, Problem, sample
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.inference.draws import Draws, narrow
 from onlooker.inference.runner import Plan
@@ -18,6 +17,7 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
+from onlooker.warnings import ConvergenceWarning
 
 PRIORS = {
     "static": Static(),

@@ -8,7 +8,7 @@ import pytest
 
 from onlooker import Demonstrations
 from onlooker.adapters import read
-from onlooker.tracks import TrackWarning
+from onlooker.warnings import TrackWarning
 
 TABLE = pd.DataFrame({"id": [*"aabb"], "t": [0, 1, 0, 1], "x": [0.5, 1.5, 2.5, 3.5]})
 EXPECTED = Demonstrations([[0.5, 1.5], [2.5, 3.5]])

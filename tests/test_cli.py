@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import onlooker
 from onlooker import demo
 from onlooker.cli import main
-from onlooker.diagnostics import ConvergenceWarning
+from onlooker.warnings import ConvergenceWarning
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from onlooker import Posterior, Problem, sample
 from onlooker.cli import main
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.partitions import ChineseRestaurant
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))

@@ -54,7 +54,7 @@ def outcome(path, states):
 
 @quick
 @given(lines, st.sampled_from([1, 2, 5]))
-@pytest.mark.filterwarnings("ignore::onlooker.tracks.TrackWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.warnings.TrackWarning")
 def test_where_a_file_is_cut_into_pieces_does_not_matter(tmp_path_factory, lines, rows):
     path = tmp_path_factory.mktemp("pieces") / "table.csv"
     path.write_text("id,x,y\n" + "".join(",".join(line) + "\n" for line in lines))

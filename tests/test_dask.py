@@ -11,8 +11,8 @@ import pytest
 
 from onlooker import Posterior
 from onlooker.inference import cluster
-from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.warnings import ChainFailedWarning
 from small_runs import assert_same_draws, plane_problem, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask tells of lost workers and busy ports

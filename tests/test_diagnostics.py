@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from onlooker import Posterior, sample
-from onlooker.diagnostics import ConvergenceWarning, check_convergence, scalars, summary
+from onlooker.diagnostics import check_convergence, scalars, summary
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.warnings import ConvergenceWarning
 from small_runs import made_up, plane_problem, quick
 
 PROBLEM = plane_problem()

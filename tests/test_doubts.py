@@ -7,9 +7,8 @@ import pytest
 
 from onlooker import Demonstrations, Problem
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.inference.problem import DynamicsMisfitWarning
 from onlooker.partitions import DistanceDependent, GaussianDecay, Potts
-from onlooker.partitions.geometry import GeometryWarning
+from onlooker.warnings import DynamicsMisfitWarning, GeometryWarning
 from onlooker.worlds import CircularMotion, GridWorld
 
 WORLD = CircularMotion()

@@ -23,7 +23,7 @@ from onlooker.partitions import (
 from onlooker.worlds import CircularMotion
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_dynamics
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 COORDINATES = np.array([[0.0, 0.0], [0.7, 0.3], [1.5, -0.2], [0.4, 1.6]])
 DYNAMICS = ring_dynamics(4)

@@ -8,7 +8,6 @@ import pytest
 
 import onlooker.features
 from onlooker import Demonstrations, Problem, sample
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import DisplacementDynamics, Dynamics, GeographicDynamics
 from onlooker.features import (
     Cycle,
@@ -21,6 +20,7 @@ from onlooker.features import (
     with_features,
 )
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.warnings import ConvergenceWarning
 
 TRACKS = [
     np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0], [3.0, 2.0]]),

@@ -9,10 +9,10 @@ import pytest
 
 from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker import geography as geo
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.dynamics import GeographicDynamics
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.geometry import Geometry
+from onlooker.warnings import ConvergenceWarning
 
 KM = math.radians(1) * geo.EARTH_RADIUS  # one degree of a great circle
 

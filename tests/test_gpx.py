@@ -5,7 +5,7 @@ import pytest
 
 from onlooker import Demonstrations
 from onlooker.adapters import read
-from onlooker.tracks import TrackWarning
+from onlooker.warnings import TrackWarning
 
 HEAD = '<?xml version="1.0"?>\n<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">\n'
 

@@ -16,7 +16,7 @@ from onlooker.inference import imputation, paths
 from onlooker.inference.chain import Chain
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 ALPHA = 0.7
 COORDINATES = np.array([[0.0, 0.0], [0.7, 0.3], [1.5, -0.2]])

@@ -13,7 +13,7 @@ from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, Mixing
 from small_runs import assert_same_draws, quick, ring_dynamics
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 # -- in and out -----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from onlooker.inference.positions import draw_positions
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing
 from test_incomplete import ALPHA, MODELS, run
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 # -- positions ------------------------------------------------------------------------------------
 

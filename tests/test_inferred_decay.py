@@ -13,7 +13,7 @@ from onlooker.partitions import DistanceDependent, GaussianDecay, Potts
 from onlooker.partitions.geometry import TOLERANCE, Geometry
 from test_against_exact import ALPHA, COORDINATES, DISTANCES, LOGLIK, NODE_OF, N, _nearest, run
 
-unmixed = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+unmixed = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 SCALE, OFFSET = LogUniform(0.4, 1.6), LogUniform(0.02, 0.8)
 

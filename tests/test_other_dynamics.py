@@ -97,7 +97,7 @@ def test_what_a_later_version_wrote_is_left_alone():
     assert decode_dynamics({"class": "QuantumDynamics"}, {}) is None
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 def test_a_stored_run_with_features_needs_nothing_else(tmp_path):
     from onlooker.features import with_features
 

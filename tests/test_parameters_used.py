@@ -13,8 +13,8 @@ from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
 from onlooker.inference.cluster import Errand, advance
 from onlooker.inference.draws import Draws
 from onlooker.inference.likelihoods import AnyLikelihood
-from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.warnings import ChainFailedWarning
 from small_runs import assert_same_draws, quick, ring_dynamics
 from test_parameters import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
 

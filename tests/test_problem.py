@@ -9,8 +9,8 @@ from hypothesis import given
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.hyper import Gamma
-from onlooker.inference.problem import UnidentifiableActionsWarning
 from onlooker.partitions import DistanceDependent, Mixing, Potts, Static
+from onlooker.warnings import UnidentifiableActionsWarning
 from trajectories import any_trajectories, quick
 
 
@@ -112,7 +112,7 @@ def test_bad_nodes_of_real_states_are_refused_by_name():
 # -- transitions and their likelihoods -------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.inference.problem.UnidentifiableActionsWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.warnings.UnidentifiableActionsWarning")
 def test_likelihoods_are_those_of_the_dynamics():
     demos = Demonstrations([[3, 2, 2], [0, 1]])
     problem = Problem.from_demonstrations(demos, walk())

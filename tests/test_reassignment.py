@@ -184,7 +184,7 @@ def test_a_cluster_out_of_reach_is_never_joined_however_well_it_fits(n_neighbors
         assert (chain.labels[:60] != chain.labels[60:]).all()
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.partitions.geometry.GeometryWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.warnings.GeometryWarning")
 def test_a_link_that_lost_its_weight_stays_if_no_other_has_any():
     chain = two_groups(GaussianDecay(1e-3))  # no node has a neighbour at all
     links = chain.links.copy()

@@ -10,11 +10,11 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import onlooker
 from onlooker import Demonstrations, PolicyRecognizer
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 WORLD = CircularMotion(n_actions=8)
 DEMOS, _ = WORLD.rollout(6, 15, random_state=2)
@@ -71,6 +71,20 @@ def test_without_a_partition_it_uses_the_distance_dependent_one():
     default = make().fit(DEMOS)
     assert isinstance(default.posterior_.prior, DistanceDependent)
     assert default.get_params()["partition"] is None
+
+
+def test_chains_that_stick_may_be_tempered():
+    tempered = make(Mixing(2), tempering=[1, 0.5]).fit(DEMOS)
+    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0}
+    direct = onlooker.sample(tempered.problem_, Mixing(2), tempering=[1, 0.5], **options)
+    np.testing.assert_array_equal(tempered.posterior_.labels, direct.labels)
+
+
+@pytest.mark.filterwarnings("default::onlooker.warnings.ConvergenceWarning")
+def test_its_warnings_point_at_who_called_it():
+    with pytest.warns(ConvergenceWarning) as told:
+        make(draws=2).fit(DEMOS)
+    assert {warning.filename for warning in told} == {__file__}
 
 
 def test_a_list_of_arrays_will_do():

@@ -12,8 +12,8 @@ from onlooker import Problem, sample
 from onlooker.inference import progress as progress_module
 from onlooker.inference.chain import Chain
 from onlooker.inference.progress import Bar, Line, Log, Silence, make_progress
-from onlooker.inference.run import ChainFailedWarning
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.warnings import ChainFailedWarning
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick
 
 PROBLEM = plane_problem()

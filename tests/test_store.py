@@ -18,10 +18,10 @@ from onlooker.hyper import Exponential
 from onlooker.inference import run, store
 from onlooker.inference.files import write_atomically
 from onlooker.inference.lock import Lock, StoreLockedError
-from onlooker.inference.run import ChainFailedWarning
 from onlooker.inference.runner import Runner
 from onlooker.inference.store import StoreMismatchError
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
+from onlooker.warnings import ChainFailedWarning
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_problem
 from test_sample import _Mortal
 

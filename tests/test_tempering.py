@@ -13,7 +13,7 @@ from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDe
 from test_against_exact import ALPHA, COORDINATES, LOGLIK, NODE_OF, _decay, _exact
 
 POWERS = (1.0, 0.5, 0.1)
-unmixed = pytest.mark.filterwarnings("ignore::onlooker.diagnostics.ConvergenceWarning")
+unmixed = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
 
 
 def run(prior, collapsed=True, sweeps=6_000, seed=0):

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import Demonstrations
-from onlooker.tracks import Account, Cleaning, TrackWarning
+from onlooker.tracks import Account, Cleaning
+from onlooker.warnings import TrackWarning
 from trajectories import quick
 
 NAN = np.nan

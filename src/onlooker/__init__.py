@@ -41,6 +41,7 @@ _ROOMS = {
     "planning",
     "plot",
     "tracks",
+    "warnings",
     "worlds",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +13,11 @@ from onlooker.tracks import (
     Cleaning,
     Table,
     Tracks,
-    TrackWarning,
     as_duration,
     counted,
     listed,
 )
+from onlooker.warnings import TrackWarning, warn
 
 _GAP = 1.5  # times the median step
 _BRIDGE = 3.0  # times the step of the grid
@@ -384,7 +383,7 @@ class _Work:
 
     @staticmethod
     def _warn(message: str) -> None:
-        warnings.warn(message, TrackWarning, stacklevel=6)  # who called the reader
+        warn(message, TrackWarning)
 
 
 def _changes(values: Array) -> Array:

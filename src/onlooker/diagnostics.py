@@ -10,6 +10,7 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.warnings import ConvergenceWarning, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +23,6 @@ LEAST_ESS = 100  # a chain
 _PROBES = 5  # nodes whose policy is watched
 _MOST_REASSIGNED = 64  # clusters, beyond which reassignment does nothing
 _FEWEST = 4  # draws that split chains can be compared by
-
-
-class ConvergenceWarning(UserWarning):
-    """The chains disagree, or have drawn too little to tell."""
 
 
 def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
@@ -97,14 +94,13 @@ def scalar_row(values: Array) -> dict[str, float]:
         }
 
 
-def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
+def check_convergence(posterior: Posterior) -> None:
     """Warn if R-hat exceeds 1.01 or a chain's effective sample size is below 100."""
     if posterior.n_draws < _FEWEST:
-        warnings.warn(
+        warn(
             f"{posterior.n_draws} draws are too few to tell whether the chains have converged; "
             "raise draws",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
         return
     table = summary(posterior)
@@ -124,7 +120,7 @@ def check_convergence(posterior: Posterior, stacklevel: int = 2) -> None:
             f"{_others(bad)}, below {LEAST_ESS}: raise draws"
         )
     if told:
-        warnings.warn(". ".join(told), ConvergenceWarning, stacklevel=stacklevel)
+        warn(". ".join(told), ConvergenceWarning)
 
 
 def _hint(posterior: Posterior) -> str:

@@ -223,7 +223,7 @@ def policy_error(
     limits
         Numbers at the ends of the colour bar.
     cax
-        Axes for a horizontal colour bar; by default room is taken from `ax`.
+        Axes for a horizontal colour bar; by default room for a standing one is taken from `ax`.
     """
     points = _points("states", states)
     errors = finite_array("errors", errors, ndim=1)
@@ -239,7 +239,9 @@ def policy_error(
     ax = _plane(ax)
     low, high = limits if limits is not None else (0.0, float(errors.max()))
     mesh = ax.pcolormesh(x, y, table, cmap="cividis", vmin=low, vmax=high, rasterized=True)
-    where = {"ax": ax} if cax is None else {"cax": cax, "orientation": "horizontal"}
+    where: dict[str, Any] = {"cax": cax, "orientation": "horizontal"}
+    if cax is None:  # so much room makes it as tall as axes that are about square
+        where = {"ax": ax, "fraction": 0.046, "pad": 0.04}
     ax.figure.colorbar(mesh, label=label, **where)
     return ax
 

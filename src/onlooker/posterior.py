@@ -384,7 +384,7 @@ class Posterior:
             tune=tune,
             thin=self.plan.thin if thin is None else thin,
         )
-        return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
+        return carry_out(plan, n_jobs, progress, store, resume, client)
 
     # -- diagnostics, in and out ----------------------------------------------------------------
 

@@ -22,10 +22,6 @@ _SECONDS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0, 
 _SHOWN = 5  # how many rows or names a message lists
 
 
-class TrackWarning(UserWarning):
-    """Tracks were read as they are, although something about them asks for a choice."""
-
-
 class CleaningOptions(TypedDict, total=False):
     """The options of `Cleaning`, as keyword arguments of the readers."""
 

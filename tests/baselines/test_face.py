@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from onlooker import Demonstrations
@@ -23,6 +24,7 @@ from onlooker.baselines import (
 )
 from onlooker.dynamics import TabularDynamics
 from onlooker.metrics import circular_emd
+from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion, GridWorld
 
 WORLD = GridWorld.rewarded(4, size=5, n_actions=4, sigma=0.5, chance=0.1)
@@ -45,7 +47,7 @@ each = pytest.mark.parametrize("name", MAKERS)
 # Short fits on purpose: whether they converged, or each transition tells, is not asked here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::onlooker.inference.problem.UnidentifiableActionsWarning"),
+    pytest.mark.filterwarnings("ignore::onlooker.warnings.UnidentifiableActionsWarning"),
 ]
 
 
@@ -179,8 +181,10 @@ def test_progress_is_drawn_only_when_asked(monkeypatch):
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_stopping_short_warns_with_a_remedy():
-    with pytest.warns(ConvergenceWarning, match="not converged: .* raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="not converged: .* raise max_iter") as told:
         MaximumEntropyIRL(WORLD.dynamics, max_iter=1).fit(DEMOS)
+    assert told[0].filename == __file__
+    assert issubclass(told[0].category, SklearnWarning)  # as other estimators have it
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         ExpectationMaximization(WORLD.dynamics, 4, coordinates=XY, max_iter=1).fit(DEMOS)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tolerance"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -21,10 +20,10 @@ from onlooker.tracks import (
     Cleaning,
     CleaningOptions,
     Tracks,
-    TrackWarning,
     counted,
     listed,
 )
+from onlooker.warnings import TrackWarning, warn
 
 _FORMAT = 1
 _UNREADABLE = (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -105,11 +104,10 @@ def from_arrays(source: str, arrays: Sequence[Any], names: Sequence[str] | None)
     except (ValueError, TypeError) as error:
         raise type(error)(f"{source}: {error}") from error
     if short:
-        warnings.warn(
+        warn(
             f"left out {counted(len(short), 'trajectory')} of fewer than two states "
             f"({listed(account.lost, len(short))}): a transition needs two",
             TrackWarning,
-            stacklevel=5,
         )
     states = np.concatenate(checked)
     account.states, account.pieces = len(states), len(checked)

@@ -126,7 +126,7 @@ class AnomalyScores:
     Attributes
     ----------
     names
-        Of the trajectories; their indices where they have none.
+        Of the trajectories, as text; "0", "1", ... where they have none.
     steps, trajectories
         The scores.
     settings
@@ -216,7 +216,8 @@ class AnomalyScores:
         Parameters
         ----------
         nominal
-            Scores, by the same posterior, of nominal trajectories that it was not sampled from.
+            Scores, by the same posterior, of nominal trajectories that it was not sampled from,
+            about as long as these: a wrong model is found out the sooner the longer a trajectory.
         by
             What to compare: ``"score"``, a p-value (``"p_change"``), or ``"any"``: the score and
             all p-values together, without need of a correction.

@@ -1,6 +1,6 @@
 """The methods that we are compared with; all learn from states alone, all with one face."""
 
-from onlooker.baselines._base import Baseline, Convergence
+from onlooker.baselines._base import Baseline, BaselineWarning, Convergence
 from onlooker.baselines.behavioral_cloning import BehavioralCloning
 from onlooker.baselines.bnirl import BayesianNonparametricIRL
 from onlooker.baselines.expectation_maximization import ExpectationMaximization
@@ -10,6 +10,7 @@ from onlooker.baselines.maximum_margin import MaximumMarginIRL
 
 __all__ = [
     "Baseline",
+    "BaselineWarning",
     "BayesianNonparametricIRL",
     "BehavioralCloning",
     "Convergence",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils.validation import check_is_fitted
 
 from onlooker._transition_matrices import _transition_matrices, _Transitions
 from onlooker._validation import Array, finite_array
 from onlooker.demonstrations import Demonstrations, as_states
 from onlooker.dynamics.tabular import TabularDynamics
+from onlooker.warnings import ConvergenceWarning, warn
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Convergence:
     n_iter: int
     residual: float
     message: str
+
+
+class BaselineWarning(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
+    """A baseline has not converged: ours to filter, and scikit-learn's."""
 
 
 class Baseline(BaseEstimator, ABC):  # type: ignore[misc]
@@ -74,7 +78,7 @@ class Baseline(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> None:
         if not converged:
             message = f"not converged: {message}; {remedy}"
-            warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=3)
+            warn(f"{type(self).__name__}: {message}", BaselineWarning)
         self.convergence_ = Convergence(bool(converged), int(n_iter), float(residual), message)
 
 

@@ -33,10 +33,9 @@ class Finished:
 
 def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) -> Finished:
     """One run, wherever it takes place; a failure is a result too."""
-    from sklearn.exceptions import ConvergenceWarning as BaselineWarning
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from onlooker.diagnostics import ConvergenceWarning
+    from onlooker.warnings import ConvergenceWarning
 
     began = time.thread_time()  # whatever else the machine is doing
     try:
@@ -44,7 +43,6 @@ def execute(run_one: Callable[[Any, int], list[Row]], config: Config, run: int) 
         with threadpool_limits(1), warnings.catch_warnings():
             # Chains have the paper's length, converged or not; rows say which baselines did.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", BaselineWarning)
             rows = run_one(config, run)
     except Exception:
         return Finished(run, None, time.thread_time() - began, traceback.format_exc())

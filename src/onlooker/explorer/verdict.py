@@ -27,8 +27,8 @@ _TITLES: dict[str, str] = {
 }
 _MEANING = {
     "n_controllers": "number of controllers",
-    "largest_cluster": "states of the largest cluster",
-    "log_joint": "how well a draw fits, ln p(s, a, z)",
+    "largest_cluster": "size of the largest cluster",
+    "log_joint": "fit of a draw, ln p(s, a, z)",
     "alpha": "concentration α of the controllers",
     "gamma": "concentration γ of the partition",
     "beta": "pull β between neighbours",
@@ -82,7 +82,7 @@ def _level(r_hat: float, ess: float) -> Level:
 
 def _agreement(r_hat: float, name: str, n_chains: int) -> str:
     who = f"{n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
-    where = f"{meaning(name)}"
+    where = meaning(name)
     if r_hat <= MOST_R_HAT:
         return (
             f"{who}, started apart, tell the same story: R-hat is at most {r_hat:.3f} "
@@ -91,7 +91,7 @@ def _agreement(r_hat: float, name: str, n_chains: int) -> str:
     if not math.isfinite(r_hat):
         return f"{who} are stuck, each at another value, for the {where}."
     return (
-        f"{who} still differ most for the {where}: R-hat is {r_hat:.3f} "
+        f"{who} still differ most in the {where}: R-hat is {r_hat:.3f} "
         f"(1 is perfect, up to {MOST_R_HAT} is fine)."
     )
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from onlooker.adapters import _kind
 from onlooker.demonstrations import Demonstrations
-from onlooker.diagnostics import ConvergenceWarning
 from onlooker.features import with_features
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
 from onlooker.fitting.reading import Reading, Say, in_options, require_file
@@ -26,6 +25,7 @@ from onlooker.inference.store import read_header
 from onlooker.model_file import Model
 from onlooker.partitions import ChineseRestaurant
 from onlooker.posterior import Posterior
+from onlooker.warnings import ConvergenceWarning
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}

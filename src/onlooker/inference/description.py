@@ -26,9 +26,10 @@ from onlooker.inference.codec import (
 )
 from onlooker.inference.draws import Draws
 from onlooker.inference.files import within
-from onlooker.inference.problem import Paths, Problem, UnidentifiableActionsWarning
+from onlooker.inference.problem import Paths, Problem
 from onlooker.inference.runner import Plan
 from onlooker.inference.tempering import check_tempering
+from onlooker.warnings import UnidentifiableActionsWarning
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics

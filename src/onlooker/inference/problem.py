@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -14,18 +13,11 @@ from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.hyper import Prior
 from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
 _TAKEN = {"alpha", "beta", "gamma", "nu", "offset", "scale"}  # names of other hyper-parameters
-
-
-class UnidentifiableActionsWarning(UserWarning):
-    """Some transitions are equally likely under every action: they carry no information."""
-
-
-class DynamicsMisfitWarning(UserWarning):
-    """The steps that were seen are far from what any action does."""
 
 
 class Paths(NamedTuple):
@@ -62,7 +54,7 @@ class Problem:
 
     def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:
         self._set(node_of, loglik, states)
-        self._warn_of_unidentifiable(stacklevel=3)
+        self._warn_of_unidentifiable()
 
     def _set(self, node_of: Any, loglik: Any, states: Any) -> None:
         if isinstance(node_of, Demonstrations) or isinstance(loglik, Dynamics):
@@ -92,14 +84,13 @@ class Problem:
         self.paths: Paths | None = None
         self.incomplete: Incomplete | None = None
 
-    def _warn_of_unidentifiable(self, stacklevel: int) -> None:
+    def _warn_of_unidentifiable(self) -> None:
         if self.unidentifiable_share > 0:
-            warnings.warn(
+            warn(
                 f"{self.unidentifiable_share:.1%} of the transitions are equally likely under "
                 "every action, so they say nothing about the policy; check the noise of the "
                 "dynamics if that surprises you",
                 UnidentifiableActionsWarning,
-                stacklevel=stacklevel,
             )
 
     @classmethod
@@ -157,8 +148,8 @@ class Problem:
         problem.incomplete = incomplete
         problem.paths = Paths(node_of_state, demos.offsets)
         if incomplete is None:  # else the likelihoods are those of a first guess
-            problem._warn_of_unidentifiable(stacklevel=3)
-            _warn_of_misfit(dynamics, problem.loglik, stacklevel=3)
+            problem._warn_of_unidentifiable()
+            _warn_of_misfit(dynamics, problem.loglik)
         return problem
 
     def extended(self, demos: Demonstrations) -> Problem:
@@ -321,17 +312,16 @@ def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Arr
     return distinct, index[: len(demos.states)]
 
 
-def _warn_of_misfit(dynamics: Any, loglik: Array, stacklevel: int) -> None:
+def _warn_of_misfit(dynamics: Any, loglik: Array) -> None:
     """Warn if a dynamics that can tell says that its actions are far from what was seen."""
     if not hasattr(dynamics, "misfit") or unknown_parameters(dynamics):
         return
     typical = float(np.median(dynamics.misfit(loglik)))
     if typical > _FAR:
-        warnings.warn(
+        warn(
             f"half of the steps are more than {typical:.3g} sigma from what any action does; check "
             "the length of the actions' steps and their noise sigma against your data",
             DynamicsMisfitWarning,
-            stacklevel=stacklevel,
         )
 
 

@@ -9,7 +9,6 @@ import queue
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from onlooker.inference.progress import Progress, make_progress
 from onlooker.inference.runner import Plan, Runner, seed_of
 from onlooker.inference.store import Store, read_header
 from onlooker.inference.tempering import check_tempering
+from onlooker.warnings import ChainFailedWarning, warn
 
 if TYPE_CHECKING:
     from onlooker.inference.problem import Problem
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 _SLICE = 0.25  # seconds that a chain runs before another one may have its thread
 _POLL = 0.05  # seconds between two looks at the chains
-
-
-class ChainFailedWarning(UserWarning):
-    """A chain died; the others were kept."""
 
 
 def sample(
@@ -113,7 +109,7 @@ def sample(
         seed=stored_seed(random_state, store, resume),
         tempering=check_tempering(tempering),
     )
-    return carry_out(plan, n_jobs, progress, store, resume, client, stacklevel=4)
+    return carry_out(plan, n_jobs, progress, store, resume, client)
 
 
 def carry_out(
@@ -123,7 +119,6 @@ def carry_out(
     store: str | os.PathLike[str] | None,
     resume: bool,
     client: Any,
-    stacklevel: int,
 ) -> Posterior:
     """Run what is planned; the arguments are those of `sample`."""
     if resume and store is None:
@@ -144,8 +139,8 @@ def carry_out(
             run.flush_all()
             print(run.how_to_go_on(), file=sys.stderr)
             raise
-    posterior = run.gather(stacklevel)
-    check_convergence(posterior, stacklevel=stacklevel)
+    posterior = run.gather()
+    check_convergence(posterior)
     return posterior
 
 
@@ -250,7 +245,7 @@ class _Run:
         path = str(self.store.path)
         return f"{stopped}; go on with the same call and store={path!r}, resume=True"
 
-    def gather(self, stacklevel: int) -> Posterior:
+    def gather(self) -> Posterior:
         """The draws of all chains that live."""
         from onlooker.posterior import Posterior
 
@@ -258,11 +253,10 @@ class _Run:
         dead = [runner for runner in self.runners if runner.error is not None]
         again = "" if self.store is None else "; resume=True tries again from where it was stored"
         for runner in dead:
-            warnings.warn(
+            warn(
                 f"chain {runner.index} died after {runner.sweeps} sweeps ({runner.error!r}); "
                 f"{len(alive)} of {len(self.runners)} chains are kept{again}",
                 ChainFailedWarning,
-                stacklevel=stacklevel,
             )
         if not alive:
             raise RuntimeError(f"every chain died; the first of {dead[0].error!r}") from dead[

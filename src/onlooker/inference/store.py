@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +38,7 @@ from onlooker.inference.files import read_arrays, within, write_arrays, write_at
 from onlooker.inference.lock import Lock
 from onlooker.inference.runner import Plan, Runner
 from onlooker.inference.state import State
+from onlooker.warnings import warn
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
@@ -108,10 +108,9 @@ class ChainFolder:
             except FileNotFoundError:
                 continue  # a part without draws, overtaken by the next while we were reading
             except _BROKEN as error:
-                warnings.warn(
+                warn(
                     f"{part} cannot be read ({error}); the chain goes on from before it",
                     RuntimeWarning,
-                    stacklevel=2,
                 )
                 if repair:
                     for broken in parts[number:]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ from onlooker.partitions._places import (
     refuse_overflow,
 )
 from onlooker.partitions.decay import Decay
+from onlooker.warnings import GeometryWarning, warn
 
 Metric = str | Callable[[Array, Array], float] | Array
 
@@ -70,10 +70,6 @@ class Similarity:
         dense[rows, self.indices] += self.weights
         np.fill_diagonal(dense, 0.0)
         return dense
-
-
-class GeometryWarning(UserWarning):
-    """Distances between states are likely not what was meant."""
 
 
 class Geometry:
@@ -234,30 +230,28 @@ class Geometry:
             )
         return distances
 
-    def warn_if_doubtful(self, decay: Decay | None = None, stacklevel: int = 3) -> None:
+    def warn_if_doubtful(self, decay: Decay | None = None) -> None:
         """Warn of distances that are likely not meant: state numbers, or another unit.
 
         Without a decay, there is none to compare the unit with: it is inferred.
         """
         n = len(self.states)
         if self.matrix is None and self.states.ndim == 1 and self._table is None:
-            warnings.warn(
+            warn(
                 "integer states without coordinates: the distance of two states is that of their "
                 "numbers; give coordinates=(S, d), or a matrix of distances as metric",
                 GeometryWarning,
-                stacklevel=stacklevel,
             )
         if decay is None or n == 1 or (self.norm is None and n > _SMALL):
             return
         typical = float(np.median(self.nearest(1)[1]))
         if decay.g(np.array(typical)) < _FADED:
-            warnings.warn(
+            warn(
                 f"the nearest other state is typically {typical:.3g} away, where a decay of scale "
                 f"{decay.known_scale:g} has faded: hardly any two states are neighbours; give a "
                 "decay in the units of your states, such as "
                 f"decay=GaussianDecay({2 * typical:.2g}, {decay.known_offset:g})",
                 GeometryWarning,
-                stacklevel=stacklevel,
             )
 
     def pairs(self, first: Array, second: Array) -> Array:
