@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import print_table
-from benchmarks.check_inferred import problem_of_grid, problem_of_plane
+from benchmarks.bench_inferred import problem_of_grid, problem_of_plane
 from onlooker import Problem
 from onlooker.hyper import CONCENTRATION
 from onlooker.inference.chain import Chain

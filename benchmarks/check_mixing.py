@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import print_table
-from benchmarks.check_inferred import problem_of_grid, problem_of_plane
+from benchmarks.bench_inferred import problem_of_grid, problem_of_plane
 from onlooker import Problem, sample
 from onlooker._validation import Array
 from onlooker.diagnostics import scalar_row, scalars

@@ -85,7 +85,7 @@ def _agreement(r_hat: float, name: str, n_chains: int) -> str:
     where = meaning(name)
     if r_hat <= MOST_R_HAT:
         return (
-            f"{who}, started apart, tell the same story: R-hat is at most {r_hat:.3f} "
+            f"{who} tell the same story: R-hat is at most {r_hat:.3f} "
             f"(1 is perfect, up to {MOST_R_HAT} is fine)."
         )
     if not math.isfinite(r_hat):

@@ -193,7 +193,7 @@ class MetropolisLinkSampler(LinkSampler):
         return self.geometry.row_sums(self.decay)
 
     def row_sums_at(self, state: State) -> Array:
-        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, and only if ν is inferred."""
+        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, from all pairs in reach."""
         return self._row_sums
 
     def _start_links(self) -> Array:

@@ -29,10 +29,10 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
-_CHUNK = 1 << 22  # distances held at a time when they cannot come from a tree
+_CHUNK = 1 << 22  # distances held at a time
 _SMALL = 5_000  # nodes up to which all distances may be computed just to be sure
 _FADED = 0.01  # a similarity that counts for little
-_ROWS = 10_000  # nodes whose neighbours are looked up at a time when they can
+_ROWS = 10_000  # nodes at most whose neighbours a tree looks up at a time
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class Geometry:
         """
         n = len(self.states)
         by_tree = self.norm is not None and np.isfinite(radius)
-        block = min(n, _ROWS) if by_tree else max(1, _CHUNK // n)
+        block = self._rows_at_once(radius) if by_tree else max(1, _CHUNK // n)
         for start in range(0, n, block):
             stop = min(n, start + block)
             if by_tree:
@@ -301,6 +301,14 @@ class Geometry:
             row, column, distance = row[keep], column[keep], distance[keep]
             order = np.lexsort((column, row))
             yield row[order], column[order], distance[order]
+
+    def _rows_at_once(self, radius: float) -> int:
+        """So many nodes that the pairs within `radius` fit into memory, judged by a few of them."""
+        few = self._nodes[:: max(1, len(self._nodes) // 100)]
+        reached = self._tree.query_ball_point(
+            few, self.to_norm(radius), p=self.norm, return_length=True
+        )
+        return int(np.clip(_CHUNK // reached.max(), 1, _ROWS))
 
     def _rows(self, start: int, stop: int) -> Array:
         """Distances from some nodes to all."""
