@@ -150,6 +150,16 @@ def test_blocks_of_rows_do_not_change_the_graph(monkeypatch, n_neighbors):
         np.testing.assert_allclose(pieces.weights, whole.weights, rtol=1e-14)
 
 
+def test_a_reach_across_all_nodes_is_taken_in_small_blocks(monkeypatch):
+    geometry, decay = Geometry(places(50)), GaussianDecay(100.0, 0.02)
+    whole = geometry.row_sums(decay)
+    monkeypatch.setattr(geometry_module, "_CHUNK", 200)
+    blocks = list(geometry._near(decay.radius(1e-9)))
+    assert max(len(row) for row, _, _ in blocks) <= 200
+    assert sum(len(row) for row, _, _ in blocks) == 50 * 49
+    np.testing.assert_array_equal(geometry.row_sums(decay), whole)
+
+
 @pytest.mark.parametrize("n_neighbors", [None, 4])
 @pytest.mark.parametrize("metric", ["euclidean", "canberra"])
 def test_rows_are_sorted_and_never_hold_the_node_itself(metric, n_neighbors):

@@ -165,9 +165,12 @@ def test_packed_arrays_come_back():
 
 
 def test_a_prior_in_short_tells_what_is_not_default_and_no_array():
-    assert in_short(DistanceDependent()) == "DistanceDependent()"
+    assert in_short(ChineseRestaurant()) == "ChineseRestaurant()"
+    decay = "decay=GaussianDecay(scale=1.0, offset=0.01)"  # in the units of the data: always told
+    assert in_short(DistanceDependent()) == f"DistanceDependent({decay})"
     told = in_short(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
-    assert told == "Potts(n_clusters=4, decay=GaussianDecay(scale=0.5), coordinates=<9×2 array>)"
+    decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
+    assert told == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
 
 
 # -- places -----------------------------------------------------------------------------------

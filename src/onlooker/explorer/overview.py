@@ -87,7 +87,10 @@ def _run(study: Study) -> dict[str, Any]:
 
 
 def in_short(value: Any) -> str:
-    """A prior as its call, without what is left at its default; arrays are only named."""
+    """A prior as its call, without what is left at its default; arrays are only named.
+
+    The decay is told in any case: it is in the units of the data.
+    """
     if isinstance(value, np.ndarray | list | tuple):
         return f"<{'×'.join(map(str, np.shape(value)))} array>"
     if isinstance(value, UnknownPrior):
@@ -97,6 +100,9 @@ def in_short(value: Any) -> str:
     told = []
     for item in dataclasses.fields(value):
         given = getattr(value, item.name)
+        if item.name == "decay":
+            told.append(f"decay={given!r}")
+            continue
         default = item.default
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory()
