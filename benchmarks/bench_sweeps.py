@@ -136,16 +136,18 @@ def row_of(name: str, kernel: list[list[float]], twin: list[list[float]]) -> lis
 
 
 def _time(seconds: float | None) -> str:
-    return "–" if seconds is None else f"{seconds * 1e3:.3g}"
+    if seconds is None:
+        return "–"
+    return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:,.0f}"
 
 
 HEADER = [
     "model",
-    *(f"{size:,}: ms a sweep" for size in SIZES),
+    *(f"{size:,}" for size in SIZES),
     "exponent",
-    "of the last tenfold",
+    "last tenfold",
     "twin's exponent",
-    "faster than the twin (at)",
+    "faster than it (at)",
 ]
 
 
@@ -156,8 +158,8 @@ def main(quick: bool = False) -> None:
     if quick:
         twin_sizes = {NODES: TWIN_SIZES[:1], TRANSITIONS: ()}
     titles = {
-        NODES: "Nodes grow, one transition each (A = 8, K = 8, one node a unit of area)",
-        TRANSITIONS: "Transitions grow, 1,000 nodes (A = 8, K = 8)",
+        NODES: "Milliseconds a sweep as nodes grow, one transition each (A = 8, K = 8)",
+        TRANSITIONS: "Milliseconds a sweep as transitions grow, 1,000 nodes (A = 8, K = 8)",
     }
     data: dict[str, Any] = {}
     for axis, title in titles.items():

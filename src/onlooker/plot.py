@@ -288,7 +288,9 @@ def rose(
         ax.bar(angles[shown], heights, width=width, label=names[1], **edge)
     if low is not None and high is not None:
         ax.vlines(angles, low, high, color="black", lw=1.2, label=names[2], zorder=4)
-    ax.set_rlabel_position(202.5)
+    between = np.deg2rad(22.5 + 45 * np.arange(8))  # the labels go where there are no bars
+    crowd = np.maximum(np.cos(between[:, None] - angles), 0) ** 4 @ policy
+    ax.set_rlabel_position(float(np.rad2deg(between[crowd.argmin()])))
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.tick_params("y", labelsize="small")
