@@ -135,6 +135,7 @@ def policy_field(
     reference: Any = None,
     length: float = 1.0,
     names: tuple[str, str] = ("recognised", "expert"),
+    colour: str = _RECOGNISED,
 ) -> Axes:
     """Draw the mean step of a policy at each state: the surer of its direction, the longer.
 
@@ -150,6 +151,8 @@ def policy_field(
         Of the arrow of a policy that is sure.
     names
         What the legend calls `policy` and `reference`.
+    colour
+        Of the arrows of `policy`.
     """
     points = _points("states", states)
     ax = _plane(ax)
@@ -167,7 +170,7 @@ def policy_field(
         )  # fmt: skip
     steps = _mean_steps("policy", policy, angles, len(points))
     ax.quiver(
-        *points.T, *steps.T, color=_RECOGNISED, width=0.09 * length, label=names[0], zorder=3,
+        *points.T, *steps.T, color=colour, width=0.09 * length, label=names[0], zorder=3,
         headwidth=4, headlength=4, headaxislength=3.5, **style,
     )  # fmt: skip
     return ax
