@@ -43,6 +43,13 @@ def test_help_says_how_to_call_it(args):
     assert result.output.startswith("Usage: ")
 
 
+def test_the_list_of_commands_is_not_cut_off():
+    told = run("--help", terminal_width=80).output
+    listed = told.partition("Commands:")[2]
+    assert len(listed.split("\n")) > len(main.commands)
+    assert "..." not in listed
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys, onlooker.cli\n"

@@ -52,9 +52,19 @@ def main(debug: bool) -> None:
     """Watch a system move through its states and recognise the policy behind it."""
 
 
-for command in (
-    anomaly, completion, demo, explore, fit, predict, report, reproduce, summary,
-):  # fmt: skip
+# In few words, so that the list of commands fits 80 columns: the rest is in each command's help.
+for command, in_short in (
+    (anomaly, "Tell which of new tracks do not behave as a run has learnt."),
+    (completion, "Print a script that makes a shell complete commands."),
+    (demo, "Recognise the policy of a simulated expert and draw it."),
+    (explore, "Look at a stored run in the browser, or compare several."),
+    (fit, "Recognise the policy behind tracks of states."),
+    (predict, "Tell what is done at given states, and how sure that is."),
+    (report, "Write a stored run as one HTML file that needs no network."),
+    (reproduce, "Repeat the paper's experiments: tables, figures, a verdict."),
+    (summary, "Tell what a stored run found, and whether to trust it."),
+):
+    command.short_help = in_short
     main.add_command(command)
 
 
