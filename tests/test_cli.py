@@ -44,7 +44,7 @@ def test_help_says_how_to_call_it(args):
 
 
 def test_the_list_of_commands_is_not_cut_off():
-    told = run("--help", terminal_width=80).output
+    told = call("--help", terminal_width=80).output
     listed = told.partition("Commands:")[2]
     assert len(listed.split("\n")) > len(main.commands)
     assert "..." not in listed
