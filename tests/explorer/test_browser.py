@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from chromium import colours, draw_once, missing, until
@@ -225,6 +226,38 @@ def test_a_controller_can_be_shown_alone(page_of):
     draw_once(page, lambda: page.click("#controllers article button"))
     assert page.evaluate("onlooker.state.highlight") == 0
     assert colours(page) != before
+
+
+def test_petals_of_a_rose_widen_towards_where_their_action_leads(page_of, studies):
+    """Its ink must lie on the side of the likeliest action: not the look of an arrow back."""
+    page = page_of("plane")
+    (card, *_) = studies["plane"].controllers
+    likely = int(card.mean.argmax())
+    far, wide = page.evaluate("""() => {
+        const path = document.querySelector("#controllers svg.rose path:last-of-type");
+        const wedge = path.getAttribute("d").split("Z").map((part) => part.slice(1).split("L")
+            .map((corner) => corner.split(" ").map(Number)))
+            .reduce((most, one) => (reach(one) > reach(most) ? one : most));
+        function reach(corners) {
+            return Math.max(...corners.map(([x, y]) => Math.hypot(x - 48, y - 48)));
+        }
+        const middle = wedge[wedge.length / 2];
+        const ends = [wedge[1], wedge[wedge.length - 1]];
+        return [[middle[0] - 48, 48 - middle[1]],
+            Math.hypot(ends[0][0] - ends[1][0], ends[0][1] - ends[1][1])];
+    }""")
+    move = studies["plane"].moves[likely]
+    assert np.dot(far, move) == pytest.approx(45 * np.linalg.norm(move), rel=0.02)
+    assert wide > 20
+
+
+@pytest.mark.parametrize("kind", ["plane", "space", "grid"])
+def test_roses_are_drawn_on_the_map(page_of, kind):
+    page = page_of(kind)
+    before = colours(page)
+    draw_once(page, lambda: page.select_option("#field", "roses"))
+    assert colours(page) != before
+    assert "petals" in page.inner_text("#map-caption")
 
 
 def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
