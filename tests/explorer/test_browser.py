@@ -272,3 +272,34 @@ def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
     assert words.startswith("Step 2:")
     surprise = studies["plane"].surprise[2 * 14 + 2]
     assert f"surprise {surprise:.3g}".replace("-", "−").rstrip("0") in words
+
+
+@pytest.mark.parametrize("kind", ["plane", "grid"])
+def test_the_most_surprising_trajectory_is_the_rarest_among_simulations(page_of, studies, kind):
+    page = page_of(kind)
+    page.click("#oddest")
+    scores = studies[kind].anomaly.trajectories
+    wanted = np.lexsort((-scores.score, scores.p_any))[0]
+    assert page.evaluate("onlooker.state.trajectory") == wanted
+
+
+def test_which_trajectory_is_oddest_does_not_hang_on_scores_alone(page_of):
+    page = page_of("plane")
+    found = page.evaluate("""() => {
+        const of = (...rows) => onlooker.oddest(
+            { anomaly: rows.map(([p_any, score]) => ({ p_any, score })) });
+        return [of([0.84, 9], [0.01, 1]), of([0.01, 1], [0.01, 2]), of([0.01, 1], [0.01, null])];
+    }""")
+    assert found == [1, 1, 1]
+
+
+def test_the_most_surprising_is_not_offered_before_it_is_known(page_of):
+    page = page_of("plane")
+    assert page.is_enabled("#oddest")
+    page.evaluate("""() => {
+        const run = Object.create(onlooker.mainMap.run);
+        Object.assign(run, { anomaly: null, complete: false });
+        onlooker.showTrajectory(run, {});
+    }""")
+    assert page.is_disabled("#oddest")
+    assert "still being compared" in page.get_attribute("#oddest", "title")
