@@ -28,6 +28,7 @@ def test_every_kind_of_run_is_shown_with_all_its_sections(page_of, kind):
     assert len(colours(page)) > 20
     assert page.locator("#controllers article").count() >= 1
     assert "random_state=0" in page.inner_text("#again")
+    assert re.search(r"regions? in the consensus partition", page.inner_text("#facts"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -40,6 +41,24 @@ def test_no_width_needs_scrolling_sideways(page_of, width, scheme):
         box = button.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("width", [400, 620, 970, 1280])
+def test_the_table_of_hyper_parameters_is_not_cut_off(page_of, width):
+    page = page_of("plane", width=width)
+    prior = "Gamma(shape=1.234, rate=3.142, and_more=LogUniform(low=0.001, high=1000.0))"
+    inside, outside, text = page.evaluate(
+        """(prior) => {
+        const run = onlooker.mainMap.run;
+        run.hyper = run.hyper.map((row) => ({ ...row, prior, drawn: true }));
+        onlooker.panels.hyper(run);
+        const box = document.querySelector("#hyper .scroll");
+        return [box.scrollWidth, box.clientWidth, box.innerText];
+    }""",
+        prior,
+    )
+    assert inside <= outside
+    assert prior in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
