@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from chromium import colours, draw_once, missing, until
@@ -27,6 +28,7 @@ def test_every_kind_of_run_is_shown_with_all_its_sections(page_of, kind):
     assert len(colours(page)) > 20
     assert page.locator("#controllers article").count() >= 1
     assert "random_state=0" in page.inner_text("#again")
+    assert re.search(r"regions? in the consensus partition", page.inner_text("#facts"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -39,6 +41,24 @@ def test_no_width_needs_scrolling_sideways(page_of, width, scheme):
         box = button.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("width", [400, 620, 970, 1280])
+def test_the_table_of_hyper_parameters_is_not_cut_off(page_of, width):
+    page = page_of("plane", width=width)
+    prior = "Gamma(shape=1.234, rate=3.142, and_more=LogUniform(low=0.001, high=1000.0))"
+    inside, outside, text = page.evaluate(
+        """(prior) => {
+        const run = onlooker.mainMap.run;
+        run.hyper = run.hyper.map((row) => ({ ...row, prior, drawn: true }));
+        onlooker.panels.hyper(run);
+        const box = document.querySelector("#hyper .scroll");
+        return [box.scrollWidth, box.clientWidth, box.innerText];
+    }""",
+        prior,
+    )
+    assert inside <= outside
+    assert prior in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -227,6 +247,38 @@ def test_a_controller_can_be_shown_alone(page_of):
     assert colours(page) != before
 
 
+def test_petals_of_a_rose_widen_towards_where_their_action_leads(page_of, studies):
+    """Its ink must lie on the side of the likeliest action: not the look of an arrow back."""
+    page = page_of("plane")
+    (card, *_) = studies["plane"].controllers
+    likely = int(card.mean.argmax())
+    far, wide = page.evaluate("""() => {
+        const path = document.querySelector("#controllers svg.rose path:last-of-type");
+        const wedge = path.getAttribute("d").split("Z").map((part) => part.slice(1).split("L")
+            .map((corner) => corner.split(" ").map(Number)))
+            .reduce((most, one) => (reach(one) > reach(most) ? one : most));
+        function reach(corners) {
+            return Math.max(...corners.map(([x, y]) => Math.hypot(x - 48, y - 48)));
+        }
+        const middle = wedge[wedge.length / 2];
+        const ends = [wedge[1], wedge[wedge.length - 1]];
+        return [[middle[0] - 48, 48 - middle[1]],
+            Math.hypot(ends[0][0] - ends[1][0], ends[0][1] - ends[1][1])];
+    }""")
+    move = studies["plane"].moves[likely]
+    assert np.dot(far, move) == pytest.approx(45 * np.linalg.norm(move), rel=0.02)
+    assert wide > 20
+
+
+@pytest.mark.parametrize("kind", ["plane", "space", "grid"])
+def test_roses_are_drawn_on_the_map(page_of, kind):
+    page = page_of(kind)
+    before = colours(page)
+    draw_once(page, lambda: page.select_option("#field", "roses"))
+    assert colours(page) != before
+    assert "petals" in page.inner_text("#map-caption")
+
+
 def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
     page = page_of("plane")
     page.fill("#trajectory-number", "2")
@@ -239,3 +291,34 @@ def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
     assert words.startswith("Step 2:")
     surprise = studies["plane"].surprise[2 * 14 + 2]
     assert f"surprise {surprise:.3g}".replace("-", "−").rstrip("0") in words
+
+
+@pytest.mark.parametrize("kind", ["plane", "grid"])
+def test_the_most_surprising_trajectory_is_the_rarest_among_simulations(page_of, studies, kind):
+    page = page_of(kind)
+    page.click("#oddest")
+    scores = studies[kind].anomaly.trajectories
+    wanted = np.lexsort((-scores.score, scores.p_any))[0]
+    assert page.evaluate("onlooker.state.trajectory") == wanted
+
+
+def test_which_trajectory_is_oddest_does_not_hang_on_scores_alone(page_of):
+    page = page_of("plane")
+    found = page.evaluate("""() => {
+        const of = (...rows) => onlooker.oddest(
+            { anomaly: rows.map(([p_any, score]) => ({ p_any, score })) });
+        return [of([0.84, 9], [0.01, 1]), of([0.01, 1], [0.01, 2]), of([0.01, 1], [0.01, null])];
+    }""")
+    assert found == [1, 1, 1]
+
+
+def test_the_most_surprising_is_not_offered_before_it_is_known(page_of):
+    page = page_of("plane")
+    assert page.is_enabled("#oddest")
+    page.evaluate("""() => {
+        const run = Object.create(onlooker.mainMap.run);
+        Object.assign(run, { anomaly: null, complete: false });
+        onlooker.showTrajectory(run, {});
+    }""")
+    assert page.is_disabled("#oddest")
+    assert "still being compared" in page.get_attribute("#oddest", "title")

@@ -8,7 +8,7 @@ import pytest
 
 from onlooker import Problem, anomaly
 from onlooker.explorer.compare import compare
-from onlooker.explorer.overview import in_short, overview
+from onlooker.explorer.overview import in_short, overview, rounded
 from onlooker.explorer.packing import pack, to_json, unpack, zipped
 from onlooker.explorer.query import at_state, shares_at_nodes
 from onlooker.explorer.run import read
@@ -171,6 +171,17 @@ def test_a_prior_in_short_tells_what_is_not_default_and_no_array():
     told = in_short(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
     decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
     assert told == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
+
+
+def test_a_prior_that_is_read_is_rounded_and_the_call_is_exact():
+    scale = 1.0069412453788966
+    prior = DistanceDependent(decay=GaussianDecay(scale, offset=1.23456789e-07))
+    study = made_up_study(prior=prior, n_draws=3)
+    study.header |= {"created": "", "versions": {}, "options": {}}
+    seen = overview(study)["run"]
+    assert "scale=1.007, offset=1.235e-07" in seen["prior"]
+    assert f"scale={scale}, offset=1.23456789e-07" in seen["call"]
+    assert rounded("Potts(n_clusters=12345, beta=1.6)") == "Potts(n_clusters=12345, beta=1.6)"
 
 
 # -- places -----------------------------------------------------------------------------------

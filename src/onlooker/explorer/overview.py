@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from onlooker.inference.codec import UnknownPrior
 
 _MOST_UNSURE = 12
 _MOST_TRACED = 2_000  # draws of a chain that a trace shows
+_FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 
 _WHAT_IT_DOES = {
     "alpha": "how alike the actions of a controller are: below 1 it prefers a few of them",
@@ -76,7 +78,7 @@ def _run(study: Study) -> dict[str, Any]:
         "versions": versions,
         "shown_by": __version__,
         "seed": str(plan.seed),
-        "prior": in_short(study.posterior.prior),
+        "prior": rounded(in_short(study.posterior.prior)),
         "options": header["options"],
         "planned_draws": header["draws"],
         "planned_chains": header["chains"],
@@ -109,6 +111,11 @@ def in_short(value: Any) -> str:
         if repr(given) != repr(default):
             told.append(f"{item.name}={in_short(given)}")
     return f"{type(value).__name__}({', '.join(told)})"
+
+
+def rounded(text: str) -> str:
+    """The text with its fractions at 4 significant digits: to be read, not to be run."""
+    return _FRACTION.sub(lambda found: repr(float(f"{float(found[0]):.4g}")), text)
 
 
 def _call(study: Study) -> str:
@@ -256,7 +263,9 @@ def _hyper(study: Study) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "does": _WHAT_IT_DOES.get(name, ""),
-                "prior": in_short(given[name]) if isinstance(given.get(name), Prior) else None,
+                "prior": rounded(in_short(given[name]))
+                if isinstance(given.get(name), Prior)
+                else None,
                 "drawn": drawn,
                 "mean": float(values.mean()),
                 "sd": float(values.std()),

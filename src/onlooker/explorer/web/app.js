@@ -195,7 +195,8 @@
     const what = state.colour === "cluster"
       ? `Colour and shape: ${state.frame ? "the controllers of this draw, named after the consensus; hollow: parts that split off, which the consensus does not have" : run.is_consensus ? "the controllers of the consensus partition" : "the controllers of the last draw"}.`
       : `Colour: ${onlooker.scales[state.colour].label.toLowerCase()}.`;
-    const field = run.node_moves && state.field !== "none" && run.space.kind !== "abstract" ? " Arrows and roses: the mean policy of the states nearby." : "";
+    const words = { arrows: " Arrows: the mean policy of the states nearby.", roses: " Roses: the mean policy of the states nearby; petals point from the middle to where actions lead, the longer the likelier." };
+    const field = run.node_moves && run.space.kind !== "abstract" ? words[state.field] || "" : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
     const caption = what + field + unseen + others;

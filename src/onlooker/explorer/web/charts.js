@@ -39,11 +39,11 @@
   onlooker.roseChart = (run, policy, size = 120) => {
     const ink = onlooker.ink();
     const surface = new onlooker.SvgSurface(size, size);
-    const petals = onlooker.petals(run, policy, size / 2 - 4);
-    surface.rose(size / 2, size / 2, petals, ink.accent, null, Math.max(2, Math.min(7, 150 / policy.length)));
-    const rim = svg("circle", { cx: size / 2, cy: size / 2, r: size / 2 - 3, fill: "none", stroke: ink.line });
-    const chart = svg("svg", { viewBox: `0 0 ${size} ${size}`, width: size, height: size, role: "img", "aria-label": "Rose of directions" });
-    chart.append(rim, ...surface.nodes());
+    const reach = size / 2 - 3;
+    surface.rose(size / 2, size / 2, onlooker.petals(run, policy, reach), reach, ink.accent, ink.line);
+    const words = "Rose of directions: petals point from the middle to where actions lead; the longer, the likelier";
+    const chart = svg("svg", { class: "rose", viewBox: `0 0 ${size} ${size}`, width: size, height: size, role: "img", "aria-label": words }, svg("title", {}, words));
+    chart.append(...surface.nodes());
     return chart;
   };
   onlooker.hasRose = (run) => Boolean(run.space.moves && run.space.moves.shape[1] === 2);

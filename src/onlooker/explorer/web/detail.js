@@ -109,7 +109,7 @@
         act.trajectory(good ? value : null, null);
       } });
     const form = el("div", { class: "controls" }, el("label", {}, "Trajectory", input),
-      k === null ? el("button", { type: "button", onclick: () => act.trajectory(oddest(run), null), disabled: !run.steps }, "The most surprising")
+      k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The most surprising")
         : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
@@ -153,14 +153,17 @@
     return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${onlooker.actionName(run, path.action[t])} in ${percent(path.share[t])} of draws.`;
   }
 
-  // The oddest trajectory: by its score, or else by its mean surprise.
-  function oddest(run) {
-    let [best, most] = [0, -Infinity];
-    for (let k = 0; k < run.data.trajectories; k++) {
-      const { surprise } = run.trajectory(k);
-      const value = run.anomaly ? run.anomaly[k].score : surprise.reduce((sum, v) => sum + v, 0) / surprise.length;
-      if (value > most) [best, most] = [k, value];
-    }
-    return best;
+  // The oddest trajectory: fewest simulations of it are as odd; of several, that of the largest score.
+  onlooker.oddest = (run) => {
+    const rank = run.anomaly.map(({ p_any, score }, k) => ({ k, p: p_any ?? 1, score: score ?? Infinity })); // null: infinite
+    rank.sort((a, b) => a.p - b.p || (a.score === b.score ? a.k - b.k : b.score - a.score));
+    return rank[0].k;
+  };
+
+  function whyOddest(run) {
+    if (run.anomaly) return "The trajectory of which the fewest simulations are as odd";
+    if (run.run.growing) return "Trajectories are compared with simulations once the run has ended";
+    if (!run.complete) return "Trajectories are still being compared with simulations";
+    return "The trajectories of this run were not simulated: it has too many steps, or its dynamics are not stored";
   }
 })();

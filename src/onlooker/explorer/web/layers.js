@@ -179,8 +179,9 @@
       for (const bin of bins.values()) {
         const mean = new Float64Array(a);
         for (const node of bin.nodes) for (let j = 0; j < a; j++) mean[j] += run.policy.values[node * a + j] / bin.n;
-        const petals = onlooker.petals(run, mean, 0.5 * this.bin, this.axes.map((axis) => axis.dim));
-        surface.rose(bin.x / bin.n, bin.y / bin.n, petals, ink.ink, ink.card);
+        const reach = 0.47 * this.bin;
+        const petals = onlooker.petals(run, mean, reach, this.axes.map((axis) => axis.dim));
+        surface.rose(bin.x / bin.n, bin.y / bin.n, petals, reach, ink.ink, ink.soft, ink.card);
       }
     }
 

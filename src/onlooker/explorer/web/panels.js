@@ -25,7 +25,7 @@
           el("code", {}, run.run.prior), "."),
         el("div", { class: "tiles" },
           tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
-          tile(run.consensus ? number(run.consensus.n_clusters) : "…", `in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
+          tile(run.consensus ? number(run.consensus.n_clusters) : "…", `${run.consensus && run.consensus.n_clusters === 1 ? "region" : "regions"} in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
           tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
           run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
         ));
@@ -109,13 +109,13 @@
     },
 
     hyper(run) {
-      put(byId("hyper"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of hyper-parameters" }, el("table", {},
-        el("thead", {}, el("tr", {}, ["", "value", "90 % of draws", "prior"].map((words) => el("th", { scope: "col" }, words)))),
+      put(byId("hyper"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of hyper-parameters" }, el("table", { class: "narrow" },
+        el("thead", {}, el("tr", {}, ["", "value", "90 % of draws"].map((words) => el("th", { scope: "col" }, words)))),
         el("tbody", {}, run.hyper.map((row) => el("tr", {},
-          el("td", {}, el("code", {}, row.name), el("br"), el("span", { class: "caption" }, row.does)),
+          el("td", {}, el("code", {}, row.name), el("br"), el("span", { class: "caption" }, row.does),
+            row.prior ? [el("br"), el("span", { class: "caption" }, "prior: ", el("code", {}, row.prior))] : null),
           el("td", {}, row.drawn ? `${number(row.mean)} ± ${number(row.sd, 2)}` : number(row.mean)),
-          el("td", {}, row.drawn ? `${number(row.low)} to ${number(row.high)}` : "fixed"),
-          el("td", {}, row.prior ? el("code", {}, row.prior) : "–")))))));
+          el("td", {}, row.drawn ? `${number(row.low)} to ${number(row.high)}` : "fixed")))))));
     },
 
     again(run) {

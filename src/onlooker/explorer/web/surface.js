@@ -11,6 +11,7 @@
       [0.4, 1.1], [-0.4, 1.1], [-0.4, 0.4], [-1.1, 0.4], [-1.1, -0.4], [-0.4, -0.4]],
   };
   const HEAD = 0.55; // half the opening of an arrow's head, radians
+  const WIDEST = Math.PI / 4; // of a rose's petals, radians
 
   // Lay a half-clear colour (bytes red, green, blue first) over a pixel.
   function blend(data, at, word, alpha) {
@@ -140,6 +141,16 @@
       context.stroke();
       context.globalAlpha = 1;
     }
+    area(shapes, fill) {
+      const context = this.context;
+      context.fillStyle = fill;
+      context.beginPath();
+      for (const shape of shapes) {
+        shape.forEach(([x, y], k) => context[k ? "lineTo" : "moveTo"](x, y));
+        context.closePath();
+      }
+      context.fill();
+    }
     text(x, y, text, fill, anchor = "middle", size = 12, baseline = "middle") {
       const context = this.context;
       context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
@@ -204,6 +215,10 @@
       }
       this.add("path", { d, fill: "none", stroke, "stroke-width": width, "stroke-opacity": alpha, "stroke-linejoin": "round" });
     }
+    area(shapes, fill) {
+      const d = shapes.map((shape) => `M${shape.map(([x, y]) => `${short(x)} ${short(y)}`).join("L")}Z`).join("");
+      this.add("path", { d, fill });
+    }
     text(x, y, text, fill, anchor = "middle", size = 12, baseline = "middle") {
       const down = { middle: 0.35, top: 0.8, bottom: 0, alphabetic: 0 }[baseline];
       this.add("text", { x: short(x), y: short(y + down * size), fill, "text-anchor": anchor, "font-size": size, "font-family": "sans-serif" }, text);
@@ -229,7 +244,14 @@
 
   const short = (x) => Number(x.toFixed(2));
 
-  // Both know arrows and roses by way of lines.
+  // A petal of a rose: from the middle it widens outward, `width` in radians.
+  function wedge(x, y, angle, length, width) {
+    const at = (turn) => [x + length * Math.cos(turn), y - length * Math.sin(turn)];
+    const n = Math.max(2, Math.ceil(width / 0.12)); // corners of its round end
+    return [[x, y], ...Array.from({ length: n + 1 }, (_, k) => at(angle + width * (k / n - 0.5)))];
+  }
+
+  // Both know arrows by way of lines, and roses by way of wedges.
   for (const Surface of [CanvasSurface, SvgSurface]) {
     Surface.prototype.arrow = function arrow(x, y, dx, dy, stroke, halo) {
       const size = Math.hypot(dx, dy);
@@ -245,14 +267,16 @@
       this.line(points, halo, 3.6, 0.75);
       this.line(points, stroke, 1.5);
     };
-    // `petals` are [angle, length] with angles counter-clockwise, as in mathematics.
-    Surface.prototype.rose = function rose(x, y, petals, stroke, halo, width = 1.6) {
-      const points = [];
-      for (const [angle, length] of petals) {
-        points.push([x, y], [x + length * Math.cos(angle), y - length * Math.sin(angle)], null);
-      }
-      if (halo) this.line(points, halo, width + 2, 0.7);
-      this.line(points, stroke, width);
+    // `petals` are [angle, length] with angles counter-clockwise, as in mathematics. The rim that
+    // the longest reaches shows where the middle is: a petal alone looks like an arrow's head.
+    Surface.prototype.rose = function rose(x, y, petals, reach, fill, rim, halo = null) {
+      const directions = new Set(petals.map(([angle]) => Math.round(1000 * Math.cos(angle)) + 4000 * Math.round(1000 * Math.sin(angle))));
+      const width = Math.min(WIDEST, (0.85 * 2 * Math.PI) / directions.size);
+      const wedges = petals.filter(([, length]) => length > 0.3).map(([angle, length]) => wedge(x, y, angle, length, width));
+      const ring = wedge(x, y, 0, reach, 2 * Math.PI).slice(1);
+      if (halo) this.line([...ring, null, ...wedges.flatMap((corners) => [...corners, corners[0], null])], halo, 2.4, 0.7);
+      this.line(ring, rim, 1);
+      this.area(wedges, fill);
     };
   }
 
