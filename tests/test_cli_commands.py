@@ -254,6 +254,12 @@ def test_a_run_that_is_none_is_one_line(folder, tmp_path, command, break_it, tol
     is_one_line(run(command, tmp_path / "run", *ASK[command]), told)
 
 
+@pytest.mark.parametrize("command", ASK)
+def test_tracks_in_place_of_a_run_are_told_from_one(folder, command):
+    result = run(command, folder / "tracks.csv", *ASK[command])
+    is_one_line(result, "tracks.csv is not a run; a run is the directory that `onlooker fit")
+
+
 def test_a_damaged_part_is_noted_and_the_rest_is_used(folder, tmp_path):
     shutil.copytree(folder / "run", tmp_path / "run")
     for part in (tmp_path / "run" / "chain-001").glob(
