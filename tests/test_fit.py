@@ -262,14 +262,15 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
         (None, ["--states", "x,z"], "no column 'z'; it has id, t, x, y"),
         (None, ["--directions", "3", "--model", "nowhere.toml"], "cannot read the model nowhere"),
         (NAN, [], "line 3 of the file"),
-        (NAN, [], "--missing drop"),
+        (NAN, [], "no value of 'x' in row 1"),
+        (NAN, [], "choose --missing split, --missing drop or --missing interpolate"),
         ("", [], "is empty"),
         ("id,t,x,y\n", [], "has no rows"),
         ("id,t,x,y\na,0,1,2\n", [], "no trajectory with two states is left"),
         ("<html></html>", [], "is not a CSV file"),
         ("PK\0\0\0", [], "is not a CSV file"),
         ("id,t,x,y\na,0,left,2\na,1,1,1\n", [], "column 'x' must hold numbers"),
-        ("id,t,x,y\na,0,1,1\na,0,2,2\n", [], "--duplicates first"),
+        ("id,t,x,y\na,0,1,1\na,0,2,2\n", [], "choose --duplicates first, --duplicates last or "),
     ],
 )
 def test_bad_input_is_one_clear_line_and_leaves_nothing(content, more, told, tracks, tmp_path):
