@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from onlooker import Demonstrations, Posterior
 from onlooker.cli import main
+from onlooker.diagnostics import AtBound
 from onlooker.dynamics import GeographicDynamics, TabularDynamics
 from onlooker.features import FeatureDynamics
 from onlooker.fitting.building import make_prior
@@ -239,6 +240,14 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     assert other.exit_code == 1
     assert "holds another run" in other.stderr
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
+
+
+def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monkeypatch):
+    bound = AtBound("alpha", "lower", 0.25, 0.26)
+    monkeypatch.setattr("onlooker.diagnostics.at_bounds", lambda posterior: [bound])
+    result = call(tracks, tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "\nα lies at the lower bound of its prior, 0.25: the answer depends" in result.stdout
 
 
 def test_json_is_all_there_is_on_standard_output(tracks, tmp_path):
