@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -239,6 +240,9 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     other = call(tracks, tmp_path / "run", "--directions", 8, "--resume")
     assert other.exit_code == 1
     assert "holds another run" in other.stderr
+    reach = call(tracks, tmp_path / "run", "--scale", 2, "--resume")
+    assert re.search(r"\(prior: decay: scale: [\d.]{3,6} there, 2 here\)", reach.stderr)
+    assert reach.stderr.endswith("; choose another --output\n")
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from onlooker.commands._output import has_browser
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -35,7 +37,7 @@ def report(run: Path, output: Path, show: bool) -> None:
     click.echo(
         f"{output}: {told['bytes'] / 1e6:.1f} MB, {told['frames']} draws inside. {told['text']}"
     )
-    if show:
+    if show and has_browser():
         click.launch(str(output))
     if not told["readable"]:
         raise click.ClickException("the run could not be read; the page says why")

@@ -106,7 +106,8 @@ def require_file(path: Path) -> None:
 
 def in_options(text: str) -> str:
     """A message of the library in the words of the command line."""
-    return _COLUMN.sub(r"--\1", _CHOICE.sub(_as_option, text))
+    text = _COLUMN.sub(r"--\1", _CHOICE.sub(_as_option, text))
+    return text.replace("another store", "another --output").replace("resume=True", "--resume")
 
 
 def _as_option(found: re.Match[str]) -> str:
