@@ -86,7 +86,7 @@ def test_an_archive_may_hold_the_columns_of_a_table(tmp_path):
     demos = Demonstrations.from_npz(path, "states", "who", "when", missing="interpolate")
     assert [t.tolist() for t in demos] == [[[2, 2], [1, 1], [0, 0]], [[5, 5], [6, 6]]]
     assert demos.names.tolist() == ["7", "9"]
-    with pytest.raises(ValueError, match=r"column 'states\[1\]' is missing in row 1"):
+    with pytest.raises(ValueError, match=r"no value of 'states\[1\]' in row 1"):
         Demonstrations.from_npz(path, "states", "who", "when")
 
 

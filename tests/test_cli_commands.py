@@ -188,6 +188,24 @@ def test_summary_as_json_is_nothing_but_json(folder):
     assert [one["states"] for one in told["regions"]] == sizes.tolist()
 
 
+@pytest.mark.parametrize(("median", "told"), [(1.0, False), (9.9, True)])
+def test_summary_tells_what_lies_at_a_bound_of_its_prior(folder, monkeypatch, median, told):
+    from onlooker.fitting import stored
+
+    opened = stored.open_run(folder / "run")
+    alpha = np.full_like(opened.posterior.hyper["alpha"], median)
+    opened.posterior.hyper = {**opened.posterior.hyper, "alpha": alpha}
+    monkeypatch.setattr(stored, "open_run", lambda path: opened)
+    line = (
+        "α lies at the upper bound of its prior, 10: the answer depends on that bound (see docs, "
+        "Limits)."
+    )
+    assert (line in run("summary", folder / "run").stdout) == told
+    found = json.loads(run("summary", folder / "run", "--json").stdout)["at_bounds"]
+    bound = {"name": "alpha", "side": "upper", "bound": 10.0, "median": 9.9}
+    assert found == ([bound] if told else [])
+
+
 def test_a_run_made_in_python_is_summarised_too(tmp_path):
     problem = Problem(node_of=[0, 1, 2], loglik=np.log([[0.9, 0.1]] * 3))
     options = {"draws": 2, "tune": 1, "chains": 1, "random_state": 0, "progress": False}
@@ -252,6 +270,12 @@ def test_a_run_that_is_none_is_one_line(folder, tmp_path, command, break_it, tol
     shutil.copytree(folder / "run", tmp_path / "run")
     break_it(tmp_path / "run")
     is_one_line(run(command, tmp_path / "run", *ASK[command]), told)
+
+
+@pytest.mark.parametrize("command", ASK)
+def test_tracks_in_place_of_a_run_are_told_from_one(folder, command):
+    result = run(command, folder / "tracks.csv", *ASK[command])
+    is_one_line(result, "tracks.csv is not a run; a run is the directory that `onlooker fit")
 
 
 def test_a_damaged_part_is_noted_and_the_rest_is_used(folder, tmp_path):

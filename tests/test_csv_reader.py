@@ -126,7 +126,7 @@ def test_times_may_be_missing_in_a_whole_piece(csv, pieces):
     ],
 )
 def test_messages_give_the_line_of_the_file(csv, text, line):
-    message = rf"column 'x' is missing in row 1 \(line {line} of the file\)"
+    message = rf"no value of 'x' in row 1 \(line {line} of the file\)"
     with pytest.raises(ValueError, match=message):
         from_csv(csv(text), "x")
     with pytest.raises(ValueError, match=message):
@@ -164,7 +164,7 @@ def test_a_single_row_with_too_many_fields_is_refused_by_its_line(csv):
 
 
 def test_a_row_with_too_few_fields_is_missing_a_value(csv):
-    with pytest.raises(ValueError, match=r"column 'y' is missing in row 1 \(line 3 of the file\)"):
+    with pytest.raises(ValueError, match=r"no value of 'y' in row 1 \(line 3 of the file\)"):
         from_csv(csv("x,y\n1,2\n3\n5,6\n"), ["x", "y"])
 
 

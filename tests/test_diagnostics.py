@@ -1,15 +1,18 @@
 """Diagnostics: label-free scalars, warnings with remedy, and ArviZ on the export."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from onlooker import Posterior, sample
-from onlooker.diagnostics import check_convergence, scalars, summary
+from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.hyper import CONCENTRATION, Gamma, LogUniform, PerController
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
-from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
 from small_runs import made_up, plane_problem, quick
 
@@ -182,3 +185,50 @@ def test_the_export_survives_a_netcdf_file(tmp_path):
     posterior.to_datatree().to_netcdf(tmp_path / "draws.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "draws.nc", engine="h5netcdf") as tree:
         np.testing.assert_array_equal(tree["partition/labels"], posterior.labels)
+
+
+# -- bounds of priors -----------------------------------------------------------------------------
+
+
+def _drawn(prior, hyper, concentration=CONCENTRATION):
+    posterior = made_up(PROBLEM, prior, hyper)
+    posterior.plan = replace(posterior.plan, concentration=concentration)
+    return posterior
+
+
+def test_hyper_parameters_at_a_bound_of_their_prior_are_listed():
+    decay = GaussianDecay(LogUniform(0.1, 10.0), LogUniform(0.001, 0.1))
+    prior = DistanceDependent(self_link=LogUniform(0.01, 1.0), decay=decay)
+    found = at_bounds(_drawn(prior, {"alpha": 0.26, "nu": 0.1, "scale": 9.0, "offset": 0.0011}))
+    assert found == [
+        ("alpha", "lower", 0.25, 0.26),
+        ("scale", "upper", 10.0, 9.0),
+        ("offset", "lower", 0.001, 0.0011),
+    ]
+    assert found[0].name == "alpha"
+    gamma = ChineseRestaurant(LogUniform(1.0, 100.0))
+    assert [one.name for one in at_bounds(_drawn(gamma, {"alpha": 1.0, "gamma": 99.0}))] == [
+        "gamma"
+    ]
+
+
+def test_the_median_decides_and_the_range_is_that_of_the_logarithm():
+    low, inside = 0.25 * 40**0.049, 0.25 * 40**0.051
+    assert len(at_bounds(_drawn(Mixing(2), {"alpha": low}))) == 1
+    assert at_bounds(_drawn(Mixing(2), {"alpha": inside})) == []
+    values = np.array([[0.25, 0.25, 2.0, 2.0, 2.0]] * 2)
+    assert at_bounds(_drawn(Mixing(2), {"alpha": values})) == []
+
+
+@pytest.mark.parametrize("concentration", [0.25, Gamma(2.0, 4.0), PerController()])
+def test_what_is_fixed_or_has_no_bound_is_not_listed(concentration):
+    assert at_bounds(_drawn(Mixing(2), {"alpha": 0.25}, concentration)) == []
+
+
+def test_parameters_of_the_dynamics_have_bounds_too():
+    problem = plane_problem()
+    problem.set_world(
+        DisplacementDynamics.compass(4, sigma=LogUniform(0.1, 1.0)), np.zeros((40, 2))
+    )
+    found = at_bounds(made_up(problem, Mixing(2), {"sigma": 0.99}))
+    assert [one[:3] for one in found] == [("sigma", "upper", 1.0)]

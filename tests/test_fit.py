@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from onlooker import Demonstrations, Posterior
 from onlooker.cli import main
+from onlooker.diagnostics import AtBound
 from onlooker.dynamics import GeographicDynamics, TabularDynamics
 from onlooker.features import FeatureDynamics
 from onlooker.fitting.building import make_prior
@@ -238,7 +240,18 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     other = call(tracks, tmp_path / "run", "--directions", 8, "--resume")
     assert other.exit_code == 1
     assert "holds another run" in other.stderr
+    reach = call(tracks, tmp_path / "run", "--scale", 2, "--resume")
+    assert re.search(r"\(prior: decay: scale: [\d.]{3,6} there, 2 here\)", reach.stderr)
+    assert reach.stderr.endswith("; choose another --output\n")
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
+
+
+def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monkeypatch):
+    bound = AtBound("alpha", "lower", 0.25, 0.26)
+    monkeypatch.setattr("onlooker.diagnostics.at_bounds", lambda posterior: [bound])
+    result = call(tracks, tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "\nα lies at the lower bound of its prior, 0.25: the answer depends" in result.stdout
 
 
 def test_json_is_all_there_is_on_standard_output(tracks, tmp_path):
@@ -262,14 +275,15 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
         (None, ["--states", "x,z"], "no column 'z'; it has id, t, x, y"),
         (None, ["--directions", "3", "--model", "nowhere.toml"], "cannot read the model nowhere"),
         (NAN, [], "line 3 of the file"),
-        (NAN, [], "--missing drop"),
+        (NAN, [], "no value of 'x' in row 1"),
+        (NAN, [], "choose --missing split, --missing drop or --missing interpolate"),
         ("", [], "is empty"),
         ("id,t,x,y\n", [], "has no rows"),
         ("id,t,x,y\na,0,1,2\n", [], "no trajectory with two states is left"),
         ("<html></html>", [], "is not a CSV file"),
         ("PK\0\0\0", [], "is not a CSV file"),
         ("id,t,x,y\na,0,left,2\na,1,1,1\n", [], "column 'x' must hold numbers"),
-        ("id,t,x,y\na,0,1,1\na,0,2,2\n", [], "--duplicates first"),
+        ("id,t,x,y\na,0,1,1\na,0,2,2\n", [], "choose --duplicates first, --duplicates last or "),
     ],
 )
 def test_bad_input_is_one_clear_line_and_leaves_nothing(content, more, told, tracks, tmp_path):

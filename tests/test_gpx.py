@@ -92,12 +92,12 @@ def test_cleaning_applies_and_names_the_line(gpx):
     points = [point(8, 47 + k / 1000, f"2020-05-01T10:00:{k:02d}Z") for k in range(6)]
     points[3] = point("NaN", 47, "2020-05-01T10:00:03Z")
     path = gpx(HEAD + "<trk>" + segment(*points) + "</trk></gpx>")
-    with pytest.raises(ValueError, match="column 'lon' is missing in the track point at line 7;"):
+    with pytest.raises(ValueError, match="no value of 'lon' in the track point at line 7;"):
         Demonstrations.from_gpx(path)
     assert Demonstrations.from_gpx(path, missing="split").lengths.tolist() == [3, 2]
     points[3] = point(8, 47)
     path = gpx(HEAD + "<trk>" + segment(*points) + "</trk></gpx>")
-    with pytest.raises(ValueError, match="column 'time' is missing in the track point at line 7;"):
+    with pytest.raises(ValueError, match="no value of 'time' in the track point at line 7;"):
         Demonstrations.from_gpx(path)
 
 

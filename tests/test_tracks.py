@@ -109,7 +109,7 @@ HOLES = frame(t=range(7), x=[0.0, 1.0, NAN, NAN, 4.0, 5.0, np.inf])
 
 
 def test_missing_values_are_refused_by_default_with_all_rows_and_the_choices():
-    message = r"column 'x' is missing in row 2 \(3 rows in all: 2, 3, 6\); .*missing='drop', 'split"
+    message = r"no value of 'x' in row 2 \(3 rows in all: 2, 3, 6\); .*missing='split', 'drop"
     with pytest.raises(ValueError, match=message):
         read(HOLES)
     with pytest.raises(ValueError, match="column 'y' holds -inf in row 1;"):
@@ -149,7 +149,7 @@ def test_a_hole_longer_than_allowed_splits_instead():
 
 def test_missing_integers_leave_integers():
     table = frame(x=pd.array([3, None, 5, 6], dtype="Int64"))
-    with pytest.raises(ValueError, match=r"column 'x' is missing in row 1; .*'drop' or 'split'$"):
+    with pytest.raises(ValueError, match=r"no value of 'x' in row 1; .*'split' or 'drop'$"):
         read(table)
     demos = read(table, missing="drop")
     assert demos.is_discrete
@@ -162,9 +162,9 @@ def test_rows_without_trajectory_or_time_are_refused_or_dropped_and_counted():
     table = pd.DataFrame(
         {"id": ["a", None, "a", "a", "a"], "t": [0, 1, NAN, np.inf, 1], "x": range(5)}
     )
-    with pytest.raises(ValueError, match=r"column 'id' is missing in row 1;.*missing='drop'"):
+    with pytest.raises(ValueError, match=r"no value of 'id' in row 1;.*missing='drop'"):
         read(table)
-    with pytest.raises(ValueError, match=r"column 't' is missing in row 2 \(2 rows in all: 2, 3\)"):
+    with pytest.raises(ValueError, match=r"no value of 't' in row 2 \(2 rows in all: 2, 3\)"):
         read(table.assign(id="a"))
     demos = read(table, missing="drop")
     assert lists(demos) == [[0, 4]]

@@ -94,8 +94,8 @@ class _Work:
         for lost, column in ((homeless, self.table.trajectory), (timeless, self.table.time)):
             if self.cleaning.missing == "error" and lost.any():
                 raise ValueError(
-                    f"column {column!r} is missing in {self._rows(np.flatnonzero(lost))}; fill it "
-                    "in, or choose missing='drop' to drop the row"
+                    f"no value of {column!r} in {self._rows(np.flatnonzero(lost))}; fill it in, or "
+                    "choose missing='drop' to drop the row"
                 )
         self.account.without_trajectory = int(homeless.sum())
         self.account.without_time = int((timeless & ~homeless).sum())
@@ -190,13 +190,13 @@ class _Work:
         if self.states.ndim == 2:
             dim = int(np.argmin(np.isfinite(self.states[at])))
             column, value = self.table.columns[dim], self.states[at, dim]
-        what = "is missing" if np.isnan(value) else f"holds {value}"
+        what = f"no value of {column!r}" if np.isnan(value) else f"column {column!r} holds {value}"
         choices = (
-            "'drop' or 'split'" if self.states.ndim == 1 else "'drop', 'split' or 'interpolate'"
+            "'split' or 'drop'" if self.states.ndim == 1 else "'split', 'drop' or 'interpolate'"
         )
         return (
-            f"column {column!r} {what} in {self._rows(np.sort(where))}; fill it in or drop the row "
-            f"yourself, or choose missing={choices}"
+            f"{what} in {self._rows(np.sort(where))}; fill it in or drop the row yourself, or "
+            f"choose missing={choices}"
         )
 
     def _interpolate(self) -> None:

@@ -259,7 +259,7 @@ class TableReader:
         self._times = []
         timeless = np.concatenate(gone)
         if timeless.all():
-            raise ValueError(f"column {self.time!r} is missing in all rows")
+            raise ValueError(f"column {self.time!r} has no value in any row")
         some = [k for k, missing in enumerate(gone) if not missing.all()]
         kinds = {values[k].dtype.kind.replace("i", "f") for k in some}
         if len(kinds) > 1:

@@ -1,15 +1,20 @@
-"""Have the chains converged? R-hat and effective sample sizes of scalars that know no labels."""
+"""Have the chains converged? R-hat and effective sample sizes of scalars that know no labels.
+
+And do hyper-parameters lie where their priors end?
+"""
 
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.hyper import LogUniform
 from onlooker.warnings import ConvergenceWarning, warn
 
 if TYPE_CHECKING:
@@ -22,6 +27,7 @@ MOST_R_HAT = 1.01
 LEAST_ESS = 100  # a chain
 _PROBES = 5  # nodes whose policy is watched
 _MOST_REASSIGNED = 64  # clusters, beyond which reassignment does nothing
+_AT_BOUND = 0.05  # of a prior's range of ln x
 _FEWEST = 4  # draws that split chains can be compared by
 
 
@@ -135,6 +141,54 @@ def _hint(posterior: Posterior) -> str:
 
 def _others(bad: pd.Series[float]) -> str:
     return f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+
+
+class AtBound(NamedTuple):
+    """A hyper-parameter whose draws pile up where its prior ends."""
+
+    name: str
+    """As in `Posterior.hyper`."""
+    side: Literal["lower", "upper"]
+    """Which end of the prior."""
+    bound: float
+    """That end."""
+    median: float
+    """Of the draws."""
+
+
+def at_bounds(posterior: Posterior) -> list[AtBound]:
+    """Inferred hyper-parameters at an end of their prior, so that the answer depends on it.
+
+    Only a `LogUniform` prior ends within reach. A hyper-parameter is at an end if the median of
+    its draws is nearer to it than 5 % of the prior's range, in ``ln x``.
+    """
+    found = []
+    for name, prior in _priors(posterior).items():
+        if not isinstance(prior, LogUniform) or name not in posterior.hyper:
+            continue
+        median = float(np.median(posterior.hyper[name]))
+        share = math.log(median / prior.low) / math.log(prior.high / prior.low)
+        if share <= _AT_BOUND:
+            found.append(AtBound(name, "lower", prior.low, median))
+        elif share >= 1 - _AT_BOUND:
+            found.append(AtBound(name, "upper", prior.high, median))
+    return found
+
+
+def _priors(posterior: Posterior) -> dict[str, Any]:
+    """Hyper-parameters by the names of their draws; what is fixed is a number, or None."""
+    prior, incomplete = posterior.prior, posterior.problem.incomplete
+    decay = getattr(prior, "decay", None)
+    return {
+        "alpha": posterior.plan.concentration,
+        "gamma": getattr(prior, "concentration", None),
+        "beta": getattr(prior, "beta", None),
+        "nu": getattr(prior, "self_link", None),
+        "scale": getattr(decay, "scale", None),
+        "offset": getattr(decay, "offset", None),
+        "observation_noise": None if incomplete is None else incomplete.noise,
+        **posterior.problem.parameters,
+    }
 
 
 def to_datatree(posterior: Posterior) -> xr.DataTree:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from onlooker.cli import main
+from onlooker.commands._output import has_browser
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def launched(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("click.launch", launch)
+    monkeypatch.setenv("DISPLAY", ":0")
     return seen
 
 
@@ -29,6 +31,37 @@ def test_the_command_opens_the_page_that_it_names(runs, launched):
     assert result.exit_code == 0, result.output
     assert launched == [result.output.splitlines()[0]]
     assert launched[0].startswith("http://127.0.0.1:")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems need no display")
+def test_without_a_display_the_address_is_all_there_is(runs, launched, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+
+    def interrupted(thread, timeout):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("threading.Thread.join", interrupted)
+    result = CliRunner().invoke(main, ["explore", str(runs["line"])])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("http://127.0.0.1:")
+    assert launched == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "name", "shown"),
+    [
+        ("linux", "DISPLAY", True),
+        ("linux", "WAYLAND_DISPLAY", True),
+        ("linux", "BROWSER", True),
+        ("linux", "OTHER", False),
+        ("darwin", "OTHER", True),
+    ],
+)
+def test_where_a_page_can_be_shown(platform, name, shown, monkeypatch):
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("os.environ", {name: "x"})
+    assert has_browser() == shown
 
 
 def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):

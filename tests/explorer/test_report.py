@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -108,6 +109,56 @@ def test_a_broken_run_gives_a_page_that_says_so_and_an_exit_code(tmp_path):
     data = embedded(output)
     assert data["overview"] is None
     assert data["runs"][0]["state"] == "broken"
+
+
+def test_a_failing_report_leaves_the_file_that_is_in_the_way(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{")
+    output = tmp_path / "r.html"
+    output.write_text("last week's")
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "-o", str(output)])
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "no readable run" in result.stderr
+    assert f"{output} is left as it was" in result.stderr
+    assert output.read_text() == "last week's"
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "folder"])
+def test_what_is_no_run_at_all_is_refused_and_nothing_written(kind, tmp_path):
+    given = tmp_path / f"tracks.{kind}"
+    if kind == "csv":
+        given.write_text("x,y\n0,1\n")
+    elif kind == "npz":
+        np.savez(given, states=np.zeros((3, 2)))
+    else:
+        given.mkdir()
+    output = tmp_path / "r.html"
+    result = CliRunner().invoke(main, ["report", str(given), "-o", str(output)])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    told = "holds no run" if kind == "folder" else "is not a run; a run is the directory that"
+    assert told in result.stderr
+    assert not output.exists()
+
+
+def test_a_torn_archive_gives_a_page_that_says_so(tmp_path):
+    (tmp_path / "run.npz").write_bytes(b"PK\3\4 and no more")
+    output = tmp_path / "r.html"
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "run.npz"), "-o", str(output)])
+    assert result.exit_code == 1
+    assert embedded(output)["runs"][0]["state"] == "broken"
+
+
+def test_the_consensus_of_the_store_is_used_and_a_search_is_told(runs, tmp_path):
+    shutil.copytree(runs["line"], tmp_path / "run")
+    (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
+    told = []
+    first = write_report(tmp_path / "run", tmp_path / "first.html", told.append)
+    assert told == ["Looking for the one partition that stands for all draws ..."]
+    again = write_report(tmp_path / "run", tmp_path / "again.html", told.append)
+    assert len(told) == 1
+    assert again == first
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "first.html").read_bytes()
 
 
 def test_a_report_that_cannot_be_written_is_one_clear_line(runs, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,12 @@ def number(value: Any, digits: int = 4) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     return f"{value:.{digits}g}"
+
+
+def has_browser() -> bool:
+    """Whether a page can be shown; on Linux without a display xdg-open only complains."""
+    wanted = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in wanted)
 
 
 def require_folder(path: Path | None) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from onlooker.commands._output import has_browser
+
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -28,7 +30,7 @@ def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
             click.echo(f"There is no run {str(run)!r} yet; the page waits for it.", err=True)
     click.echo(f"{explorer.url}\nCtrl-C ends it.")
     try:
-        if not no_browser:
+        if not no_browser and has_browser():
             click.launch(explorer.url)
         while thread.is_alive():
             thread.join(1.0)

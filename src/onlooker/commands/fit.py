@@ -112,6 +112,8 @@ def _tell(run: Any, say: Any, as_json: bool) -> None:
     for line in words.tell_regions(run, found["regions"]):
         say(line)
     say(words.tell_convergence(found["convergence"]))
+    for line in words.tell_bounds(found["at_bounds"]):
+        say(line)
     say(f"Stored in {run.path}. Next: onlooker report {run.path}")
     if as_json:
         about = {"account": run.record.account, "explained": run.record.explained}

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from onlooker.commands._output import has_browser
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -24,18 +26,18 @@ def report(run: Path, output: Path, show: bool) -> None:
     RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, finished or not,
     or a file of `Posterior.save`.
     """
-    if not run.exists():
-        raise click.ClickException(f"there is no run {str(run)!r}")
+    from onlooker.fitting.stored import require_run
+
+    require_run(run)
     if not output.parent.is_dir():
         raise click.ClickException(f"there is no directory {str(output.parent)!r} to write to")
     from onlooker.explorer.report import write_report
 
-    click.echo("Looking for the one partition that stands for all draws ...", err=True)
-    told = write_report(run, output)
+    told = write_report(run, output, lambda text: click.echo(text, err=True))
     click.echo(
         f"{output}: {told['bytes'] / 1e6:.1f} MB, {told['frames']} draws inside. {told['text']}"
     )
-    if show:
+    if show and has_browser():
         click.launch(str(output))
     if not told["readable"]:
         raise click.ClickException("the run could not be read; the page says why")

@@ -126,3 +126,5 @@ def _print(run: Run, told: dict[str, Any]) -> None:
         ]
         click.echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
     click.echo("\n" + words.tell_convergence(told["convergence"]))
+    for line in words.tell_bounds(told["at_bounds"]):
+        click.echo(line)

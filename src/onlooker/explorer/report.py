@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.study import LEVEL, Study
+from onlooker.fitting.settled import settle, thinned
 from onlooker.inference.draws import Draws
 from onlooker.inference.files import write_atomically
 from onlooker.posterior import Posterior
@@ -23,17 +25,24 @@ _MOST_VALUES = 50_000_000  # probabilities sorted for the intervals at all nodes
 _SHARES = 5  # clusters that a node may belong to
 
 
-def write_report(run: Path, output: Path) -> dict[str, Any]:
+def write_report(
+    run: Path, output: Path, say: Callable[[str], Any] | None = None
+) -> dict[str, Any]:
     """Write the report of a stored run; returns its sizes.
 
-    A store that cannot be read, or that has no draws yet, gives a page that says so.
+    A store that cannot be read, or that has no draws yet, gives a page that says so, unless a file
+    is in the way. What takes time is told by `say`.
     """
     condition, study = read(run)
+    if study is None and output.exists():
+        raise ValueError(f"{condition.text} {output} is left as it was")
     name = run.resolve().name
     about = {"name": name, "state": condition.state, "text": condition.text}
     data: dict[str, Any] = {"runs": [about], "overview": None}
     told: dict[str, Any] = {"readable": study is not None, "text": condition.text, "frames": 0}
     if study is not None:
+        if not study.growing:  # else a rough one is found for the moment
+            study.notes += thinned(settle(study.posterior, run, say))
         for _ in study.refine():
             pass
         chosen = _chosen(study)

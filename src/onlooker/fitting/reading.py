@@ -16,7 +16,7 @@ from onlooker.demonstrations import Demonstrations
 
 Say = Callable[[str], Any]
 
-_CHOICE = re.compile(r"\b(missing|duplicates|gaps)='(\w+)'")
+_CHOICE = re.compile(r"\b(missing|duplicates|gaps)=('\w+'(?:(?:, | or )'\w+')*)")
 _COLUMN = re.compile(r"\b(states|trajectory|time)=(?=\W|$)")
 
 
@@ -106,7 +106,13 @@ def require_file(path: Path) -> None:
 
 def in_options(text: str) -> str:
     """A message of the library in the words of the command line."""
-    return _COLUMN.sub(r"--\1", _CHOICE.sub(r"--\1 \2", text))
+    text = _COLUMN.sub(r"--\1", _CHOICE.sub(_as_option, text))
+    return text.replace("another store", "another --output").replace("resume=True", "--resume")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    """``missing='split' or 'drop'`` as ``--missing split or --missing drop``."""
+    return re.sub(r"'(\w+)'", rf"--{found[1]} \1", found[2])
 
 
 def _with_file(path: Path, text: str) -> str:

@@ -19,9 +19,10 @@ from onlooker.fitting.reading import Reading, Say, in_options, require_file
 from onlooker.fitting.stored import Record, kept_if_of_use
 from onlooker.fitting.words import action_names
 from onlooker.hyper import CONCENTRATION
+from onlooker.inference.lock import StoreLockedError
 from onlooker.inference.problem import Problem
 from onlooker.inference.run import sample
-from onlooker.inference.store import read_header
+from onlooker.inference.store import StoreMismatchError, read_header
 from onlooker.model_file import Model
 from onlooker.partitions import ChineseRestaurant
 from onlooker.posterior import Posterior
@@ -79,7 +80,10 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Po
     with notes(say, ConvergenceWarning), kept_if_of_use(output):
         if found is None:
             record.write(output)
-        return sample(problem, prior, store=output, resume=resume, **_options(model))
+        try:
+            return sample(problem, prior, store=output, resume=resume, **_options(model))
+        except (StoreMismatchError, StoreLockedError) as error:
+            raise ValueError(in_options(str(error))) from error
 
 
 def prepare(

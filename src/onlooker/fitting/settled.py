@@ -14,6 +14,8 @@ import numpy as np
 from onlooker.inference.files import read_arrays, write_arrays
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from onlooker.consensus import ConsensusResult
     from onlooker.posterior import Posterior
 
@@ -21,11 +23,11 @@ _FILE = "consensus.npz"
 _MOST_LABELS = 2_000_000  # of the draws that are looked at; half a minute or so
 
 
-def settle(posterior: Posterior, path: Path) -> int:
+def settle(posterior: Posterior, path: Path, say: Callable[[str], Any] | None = None) -> int:
     """Give the posterior a consensus: the one kept in the store at `path`, or a new one.
 
     Of draws that are too many for a search of some seconds, every so many-th is looked at; returns
-    that step.
+    that step. A search is told by `say`.
     """
     n_draws, n_nodes = posterior.n_draws, posterior.problem.n_nodes
     each = max(2, _MOST_LABELS // (posterior.n_chains * n_nodes))
@@ -35,11 +37,20 @@ def settle(posterior: Posterior, path: Path) -> int:
     if found is None:
         from onlooker.consensus import consensus
 
+        if say is not None:
+            say("Looking for the one partition that stands for all draws ...")
         found = consensus(posterior.labels[:, ::step], random_state=0)
         with contextlib.suppress(OSError):  # a store may be read-only
             _keep(path, about, found)
     posterior._consensus["vi"] = found
     return step
+
+
+def thinned(step: int) -> list[str]:
+    """What there is to note of a search among one draw in `step`."""
+    if step == 1:
+        return []
+    return [f"The consensus is sought among one draw in {step}, to save time."]
 
 
 def _keep(path: Path, about: dict[str, Any], found: ConsensusResult) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from onlooker._validation import Array
 from onlooker.fitting.reading import Reading, on_a_line
-from onlooker.fitting.settled import settle
+from onlooker.fitting.settled import settle, thinned
 from onlooker.inference.files import write_atomically
 from onlooker.inference.lock import Lock
 from onlooker.inference.store import read_header
@@ -134,9 +134,7 @@ class Run:
 
     def settle(self) -> None:
         """Find the partition that stands for all draws, and note if not all were looked at."""
-        step = settle(self.posterior, self.path)
-        if step > 1:
-            self.notes.append(f"The consensus is sought among one draw in {step}, to save time.")
+        self.notes += thinned(settle(self.posterior, self.path))
 
     def as_states(self, points: Array) -> Array:
         """Positions as states: features are those of a trajectory that just begins."""
@@ -171,14 +169,34 @@ class Run:
         return demos
 
 
-def open_run(path: Path) -> Run:
-    """Load a store or a file of `Posterior.save`; whatever is wrong with it is one clear line."""
-    from onlooker.posterior import Posterior
-
+def require_run(path: Path) -> None:
+    """Refuse what is no run at all, in words; a run may still turn out to be damaged."""
     if not path.exists():
         raise ValueError(f"there is no run {str(path)!r}")
     if path.is_dir() and not (path / "run.json").exists():
         raise ValueError(f"{str(path)!r} holds no run: it has no run.json")
+    if not path.is_dir() and not _may_be_saved(path):
+        raise ValueError(
+            f"{path} is not a run; a run is the directory that `onlooker fit --output` wrote, or a "
+            "file of Posterior.save"
+        )
+
+
+def _may_be_saved(path: Path) -> bool:
+    """Whether a file is an archive of `Posterior.save`, or the torn beginning of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\3\4"
+
+
+def open_run(path: Path) -> Run:
+    """Load a store or a file of `Posterior.save`; whatever is wrong with it is one clear line."""
+    from onlooker.posterior import Posterior
+
+    require_run(path)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

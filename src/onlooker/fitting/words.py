@@ -18,6 +18,14 @@ _ROSE = [
     "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
     "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW",
 ]  # fmt: skip
+_SYMBOLS = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "nu": "ν",
+    "scale": "The scale of the decay",
+    "offset": "The offset of the decay",
+}
 _LISTED = 12
 _LIKELY = 3
 
@@ -148,12 +156,15 @@ def _advice(told: dict[str, Any], run: Run) -> str:
 
 
 def findings(run: Run) -> dict[str, Any]:
-    """Number of controllers, regions and convergence."""
+    """Number of controllers, regions, convergence, and what lies at a bound of its prior."""
+    from onlooker.diagnostics import at_bounds
+
     run.settle()
     return {
         "controllers": controllers(run),
         "regions": regions(run),
         "convergence": convergence(run),
+        "at_bounds": [one._asdict() for one in at_bounds(run.posterior)],
     }
 
 
@@ -193,3 +204,12 @@ def _region(run: Run, one: dict[str, Any]) -> str:
 def tell_convergence(found: dict[str, Any]) -> str:
     """A title and its reasons."""
     return f"{found['title']}. {' '.join(found['sentences'])}"
+
+
+def tell_bounds(found: list[dict[str, Any]]) -> list[str]:
+    """One line for each hyper-parameter that lies at a bound of its prior."""
+    return [
+        f"{_SYMBOLS.get(one['name'], one['name'])} lies at the {one['side']} bound of its prior, "
+        f"{one['bound']:.4g}: the answer depends on that bound (see docs, Limits)."
+        for one in found
+    ]

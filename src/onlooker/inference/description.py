@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER = "run.json"
+_KINDS = ("class", "opaque")
 _OPTIONS = ("collapsed", "blocked", "tune", "thin")
 
 
@@ -134,6 +135,41 @@ def restore_plan(
         starts=Draws.from_arrays(starts) if starts else None,
         **options,
     )
+
+
+def difference(name: str, there: Any, here: Any) -> str:
+    """What differs between two parts of a header, and no more than that."""
+    alike = isinstance(there, dict) and isinstance(here, dict) and there.keys() == here.keys()
+    if not alike or any(there.get(kind) != here.get(kind) for kind in _KINDS):
+        one, other = _told_apart(there, here)
+        return f"{name}: {one} there, {other} here"
+    differing = [key for key in here if there[key] != here[key]]
+    told = ", ".join(difference(key, there[key], here[key]) for key in differing)
+    return told if name == "params" else f"{name}: {told}"
+
+
+def _told_apart(there: Any, here: Any) -> tuple[str, str]:
+    """Both as text, with as many digits as tell them apart."""
+    for digits in (4, 8):
+        one, other = _in_words(there, digits), _in_words(here, digits)
+        if one != other:
+            return one, other
+    return _in_words(there, 17), _in_words(here, 17)
+
+
+def _in_words(value: Any, digits: int) -> str:
+    """What `encode` made, as a user would write it."""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if not isinstance(value, dict):
+        return str(value)
+    if "array" in value:
+        return "an array"
+    if "float" in value:
+        return str(value["float"])
+    of = value.get("params", {key: item for key, item in value.items() if key not in _KINDS})
+    inner = ", ".join(f"{key}={_in_words(item, digits)}" for key, item in of.items())
+    return f"{value.get('class', value.get('opaque', ''))}({inner})"
 
 
 def check_header(header: Any, path: Path) -> dict[str, Any]:

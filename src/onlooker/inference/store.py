@@ -30,6 +30,7 @@ from onlooker.inference.description import (
     StoreMismatchError,
     check_header,
     describe_run,
+    difference,
     read_header,
     restore_plan,
 )
@@ -216,9 +217,9 @@ class Store:
             return
         for name in ("problem", "prior", "options", "seed", "dynamics"):
             if found[name] != header[name]:
+                told = difference(name, found[name], header[name])
                 raise StoreMismatchError(
-                    f"{self.path} holds another run ({_difference(name, found, header)}); choose "
-                    "another store"
+                    f"{self.path} holds another run ({told}); choose another store"
                 )
         raise StoreMismatchError(
             f"{self.path} holds another run (its data differ); choose another store"
@@ -226,15 +227,6 @@ class Store:
 
 
 _OWN = {"lock", _PROBLEM, "fit.json"}  # the last is written by the command line, beforehand
-
-
-def _difference(name: str, found: dict[str, Any], header: dict[str, Any]) -> str:
-    """What differs, and no more than that."""
-    there, here = found[name], header[name]
-    if not (isinstance(there, dict) and isinstance(here, dict) and there.keys() == here.keys()):
-        return f"{name}: {there} there, {here} here"
-    differing = [key for key in here if there[key] != here[key]]
-    return f"{name}: " + ", ".join(_difference(key, there, here) for key in differing)
 
 
 # -- posteriors in one file, or from a store ------------------------------------------------------
