@@ -102,7 +102,7 @@
     if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not the trajectories that they are of."));
     const k = state.trajectory;
     const form = el("div", { class: "controls" }, trajectoryField(run, act, k),
-      k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The most surprising")
+      k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The oddest")
         : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
