@@ -14,9 +14,11 @@ from small_runs import ring_dynamics
 KINDS = ("line", "plane", "space", "grid", "abstract")
 
 
-def store_run(kind, path, seed=0, **options):
+def store_run(kind, path, seed=0, names=None, **options):
     """Sample a little into `path`; returns the posterior."""
     problem, prior = _MAKERS[kind](np.random.default_rng(seed))
+    if names is not None:
+        problem.paths = problem.paths._replace(names=np.array(names))
     options = {"draws": 30, "tune": 20, "chains": 2, "random_state": seed} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

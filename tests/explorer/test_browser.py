@@ -294,7 +294,7 @@ def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
 
 
 @pytest.mark.parametrize("kind", ["plane", "grid"])
-def test_the_most_surprising_trajectory_is_the_rarest_among_simulations(page_of, studies, kind):
+def test_the_oddest_trajectory_is_the_rarest_among_simulations(page_of, studies, kind):
     page = page_of(kind)
     page.click("#oddest")
     scores = studies[kind].anomaly.trajectories
@@ -312,7 +312,7 @@ def test_which_trajectory_is_oddest_does_not_hang_on_scores_alone(page_of):
     assert found == [1, 1, 1]
 
 
-def test_the_most_surprising_is_not_offered_before_it_is_known(page_of):
+def test_the_oddest_is_not_offered_before_it_is_known(page_of):
     page = page_of("plane")
     assert page.is_enabled("#oddest")
     page.evaluate("""() => {

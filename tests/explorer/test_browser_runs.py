@@ -10,7 +10,7 @@ from chromium import draw_once, missing, until, until_state
 from onlooker.explorer.report import write_report
 from onlooker.explorer.server import Explorer
 from onlooker.inference.lock import Lock
-from pictured_runs import KINDS
+from pictured_runs import KINDS, store_run
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
@@ -144,3 +144,35 @@ def test_the_report_and_the_explorer_say_the_same_at_a_node(open_page, page_of, 
     assert one["low"] == pytest.approx(other["low"], abs=0.05)
     shares = [{c["cluster"]: c["share"] for c in answer["candidates"]} for answer in (one, other)]
     assert shares[0] == pytest.approx(shares[1], abs=1e-4)
+
+
+def test_trajectories_are_called_by_their_names(open_page, tmp_path):
+    store_run("plane", tmp_path / "run", names=["deer07", "deer08", "7", "elk", "elk", "Ærø"])
+    write_report(tmp_path / "run", tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    told = {"deer08": 1, "DEER07": 0, "7": 2, "3": 3, "elk": 3, "elk (4)": 4, "ærø": 5}
+    for words, number in told.items():
+        page.fill("#trajectory-number", words)
+        page.press("#trajectory-number", "Enter")
+        assert page.evaluate("onlooker.state.trajectory") == number, words
+    assert page.input_value("#trajectory-number") == "Ærø"
+    page.fill("#trajectory-number", "moose")
+    page.press("#trajectory-number", "Enter")
+    assert page.evaluate("onlooker.state.trajectory") == 5
+    invalid = "document.getElementById('trajectory-number').validationMessage"
+    assert page.evaluate(invalid) == "There is no trajectory moose."
+    options = page.evaluate(
+        "[...document.querySelectorAll('#trajectory-names option')].map((one) => one.value)"
+    )
+    assert options == ["deer07", "deer08", "7", "elk (3)", "elk (4)", "Ærø"]
+    page.evaluate("onlooker.set({picked: {site: 2, place: onlooker.mainMap.run.place(2)}})")
+    page.wait_for_selector("#detail h3")
+    assert "trajectory deer07, step 2" in page.inner_text("#detail")
+
+
+def test_trajectories_without_names_are_numbered(page_of):
+    page = page_of("plane")
+    assert page.get_attribute("#trajectory-number", "placeholder") == "0 – 5"
+    page.fill("#trajectory-number", "6")
+    page.press("#trajectory-number", "Enter")
+    assert page.evaluate("onlooker.state.trajectory") is None

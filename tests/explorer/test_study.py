@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onlooker import Problem, anomaly
+from onlooker import Demonstrations, Problem, anomaly
+from onlooker.dynamics import DisplacementDynamics
 from onlooker.explorer.compare import compare
 from onlooker.explorer.overview import in_short, overview, rounded
 from onlooker.explorer.packing import pack, to_json, unpack, zipped
@@ -360,3 +361,42 @@ def test_dynamics_that_are_code_cost_the_arrows_and_no_more(tmp_path):
     assert seen["space"]["moves"] is seen["node_moves"] is seen["anomaly"] is None
     assert "Own" in seen["data"]["dynamics"]
     assert seen["steps"]["surprise"]
+
+
+# -- names of trajectories ------------------------------------------------------------------------
+
+
+def named_problem(names):
+    compass = DisplacementDynamics.compass(4)
+    walks = [[[0.0, 0.0], [1.0, 0.1 * k], [2.0, 0.2 * k]] for k in range(1, 4)]
+    return Problem.from_demonstrations(Demonstrations(walks, names=names), compass)
+
+
+@pytest.mark.parametrize("names", [["deer07", "deer08", "Ærø"], ["3", "1", "2"]])
+def test_names_of_trajectories_reach_the_page_by_way_of_the_store(tmp_path, names):
+    study = stored_study(named_problem(names), ChineseRestaurant(), tmp_path / "run")
+    assert json.loads(to_json(overview(study)))["paths"]["names"] == names
+
+
+@pytest.mark.parametrize("names", [None, ["0", "1", "2"]])
+def test_numbers_are_no_names(tmp_path, names):
+    study = stored_study(named_problem(names), ChineseRestaurant(), tmp_path / "run")
+    assert overview(study)["paths"]["names"] is None
+    with np.load(tmp_path / "run" / "problem.npz") as arrays:  # as in older stores
+        assert "trajectory_names" not in arrays.files
+
+
+def test_a_name_does_not_make_it_another_run(tmp_path):
+    """Runs stored before there were names can go on."""
+    quick(named_problem(None), ChineseRestaurant(), store=tmp_path / "run")
+    quick(named_problem(["a", "b", "c"]), ChineseRestaurant(), store=tmp_path / "run", resume=True)
+
+
+def test_problems_that_are_extended_keep_names_and_number_on():
+    more = Demonstrations([[[0.0, 0.0], [0.0, 1.0]]])
+    called = Demonstrations(list(more), names=["elk"])
+    named, numbered = named_problem(["a", "b", "c"]), named_problem(None)
+    assert named.extended(called).paths.names.tolist() == ["a", "b", "c", "elk"]
+    assert named.extended(more).paths.names.tolist() == ["a", "b", "c", "3"]
+    assert numbered.extended(called).paths.names.tolist() == ["0", "1", "2", "elk"]
+    assert numbered.extended(more).paths.names is None

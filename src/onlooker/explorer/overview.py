@@ -294,7 +294,11 @@ def _paths(study: Study) -> dict[str, Any] | None:
     paths = study.posterior.problem.paths
     if paths is None:
         return None
-    return {"nodes": pack(paths.nodes, "u4"), "offsets": pack(paths.offsets, "u4")}
+    return {
+        "nodes": pack(paths.nodes, "u4"),
+        "offsets": pack(paths.offsets, "u4"),
+        "names": None if paths.names is None else paths.names.tolist(),
+    }
 
 
 def _steps(study: Study) -> dict[str, Any] | None:

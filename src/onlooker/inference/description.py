@@ -71,7 +71,10 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
     if problem.paths is not None:
-        arrays |= {f"paths.{name}": values for name, values in problem.paths._asdict().items()}
+        nodes, offsets, names = problem.paths
+        arrays |= {"paths.nodes": nodes, "paths.offsets": offsets}
+        if names is not None:  # beside "paths.", of which older versions expect these two
+            arrays["trajectory_names"] = names
     header = {
         "what": "onlooker run",
         "format": FORMAT,
@@ -116,7 +119,8 @@ def restore_plan(
         noise = decode(header["observation_noise"], arrays)
         problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
-    problem.paths = Paths(**paths) if paths else None
+    names = arrays.get("trajectory_names")
+    problem.paths = Paths(**paths, names=names) if paths else None
     if prior is None:
         try:
             prior = decode(header["prior"], arrays)

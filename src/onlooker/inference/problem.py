@@ -27,6 +27,8 @@ class Paths(NamedTuple):
     """The node of every state seen."""
     offsets: Array
     """Where each trajectory starts in `nodes`, and where the last one ends."""
+    names: Array | None = None
+    """The name of each trajectory, as text, if they have others than their numbers."""
 
 
 class Problem:
@@ -146,7 +148,7 @@ class Problem:
         problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
         problem.set_world(dynamics, next_states)
         problem.incomplete = incomplete
-        problem.paths = Paths(node_of_state, demos.offsets)
+        problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
         if incomplete is None:  # else the likelihoods are those of a first guess
             problem._warn_of_unidentifiable()
             _warn_of_misfit(dynamics, problem.loglik)
@@ -176,9 +178,13 @@ class Problem:
             states,
         )
         if self.paths is not None:
+            old = self.paths.names
+            if old is None:
+                old = np.arange(len(self.paths.offsets) - 1).astype(np.str_)
             new.paths = Paths(
                 np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
                 np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
+                _own_names(np.concatenate([old, _names_from(demos, len(old))])),
             )
         known = self.next_states is not None
         new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
@@ -278,6 +284,18 @@ class Layout:
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self.nodes)
+
+
+def _own_names(names: Array) -> Array | None:
+    """The names, if they are not just "0", "1", ... ."""
+    return None if np.array_equal(names, np.arange(len(names)).astype(np.str_)) else names
+
+
+def _names_from(demos: Demonstrations, first: int) -> Array:
+    """Names of trajectories that come after `first` others: those without are numbered on."""
+    if _own_names(demos.names) is not None:
+        return demos.names
+    return np.arange(first, first + len(demos)).astype(np.str_)
 
 
 def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:

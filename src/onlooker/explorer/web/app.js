@@ -249,7 +249,7 @@
   // A page that follows a run is made anew under its reader's hands: keep the focus and the typing.
   function heldByHand() {
     const focus = document.activeElement && document.activeElement.id;
-    const typed = [...document.querySelectorAll("#ask input")].map((input) => [input.id, input.value]);
+    const typed = [...document.querySelectorAll("#ask input, #trajectory-number")].map((input) => [input.id, input.value]);
     return () => {
       for (const [id, value] of typed) if (byId(id) && value) byId(id).value = value;
       if (focus && byId(focus) && document.activeElement !== byId(focus)) byId(focus).focus({ preventScroll: true });
@@ -312,7 +312,7 @@
     if (run === fresh && !byId("content").hidden) return;
     const moved = !run || run.number !== fresh.number;
     run = fresh;
-    if (moved) put(byId("ask")); // another run has other states
+    if (moved) for (const id of ["ask", "trajectory"]) put(byId(id)); // another run has others
     if (moved) Object.assign(state, { frame: null, picked: null, trajectory: null, step: null, highlight: null, graph: false, x: 0, y: 1 });
     renderAll();
     if (moved) compare();

@@ -91,7 +91,7 @@
       el("h3", {}, "Controllers it may belong to"), onlooker.shareBars(answer.candidates.slice(0, 6), run.n_reference),
       el("h3", {}, "Nearest demonstrations"),
       near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
-        el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${one.trajectory}, step ${one.step}`),
+        el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${run.called(one.trajectory)}, step ${one.step}`),
         one.distance > 0 ? `, ${number(one.distance)} away` : ", right here")))
         : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not the trajectories that they are of."),
     ];
@@ -100,16 +100,9 @@
   onlooker.showTrajectory = (run, act) => {
     const box = byId("trajectory");
     if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not the trajectories that they are of."));
-    const n = run.data.trajectories;
     const k = state.trajectory;
-    const input = el("input", { type: "number", id: "trajectory-number", min: "0", max: String(n - 1), value: k === null ? "" : String(k), placeholder: `0 – ${n - 1}`,
-      onchange: (event) => {
-        const value = Number(event.target.value);
-        const good = event.target.value !== "" && Number.isInteger(value) && value >= 0 && value < n;
-        act.trajectory(good ? value : null, null);
-      } });
-    const form = el("div", { class: "controls" }, el("label", {}, "Trajectory", input),
-      k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The most surprising")
+    const form = el("div", { class: "controls" }, trajectoryField(run, act, k),
+      k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The oddest")
         : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
@@ -128,6 +121,25 @@
       el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: what is to be expected at that state; orange: a step as surprising has a probability of 2 % or less." : "Dashed: what 95 % of all steps stay below."} The run was fitted to these very steps, so they look less odd than they are.`));
     return null;
   };
+
+  // The field to choose a trajectory with: a number, or a name where there are names.
+  function trajectoryField(run, act, k) {
+    const n = run.data.trajectories;
+    const { names } = run.paths;
+    const kind = names ? { type: "text", list: "trajectory-names", size: "12", autocomplete: "off", placeholder: `as ${run.called(0)}` }
+      : { type: "number", min: "0", max: String(n - 1), placeholder: `0 – ${n - 1}` };
+    const input = el("input", { ...kind, id: "trajectory-number", value: k === null ? "" : run.called(k),
+      oninput: (event) => event.target.setCustomValidity(""),
+      onchange: (event) => {
+        const words = event.target.value.trim();
+        const found = run.calledSo(words);
+        if (found !== null || words === "") return act.trajectory(found, null);
+        event.target.setCustomValidity(`There is no trajectory ${words}.`);
+        return event.target.reportValidity();
+      } });
+    const list = names && el("datalist", { id: "trajectory-names" }, names.map((_, i) => el("option", { value: run.called(i) })));
+    return [el("label", {}, "Trajectory", input), list];
+  }
 
   // The trajectory as a whole, among simulations of itself.
   function judged(run, k) {

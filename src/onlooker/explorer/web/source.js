@@ -199,6 +199,29 @@
       }
       return this.byNode;
     }
+    // What a trajectory is called: its name, and its number where there is none or others share it.
+    called(k) {
+      if (!this.paths.names) return String(k);
+      if (!this.labels) {
+        const times = new Map();
+        for (const name of this.paths.names) times.set(name, (times.get(name) || 0) + 1);
+        this.labels = this.paths.names.map((name, i) => (times.get(name) > 1 || name === "" ? `${name} (${i})`.trim() : name));
+      }
+      return this.labels[k];
+    }
+    // The trajectory that is called so, by its name or else by its number; null: there is none.
+    calledSo(words) {
+      const text = words.trim();
+      const n = this.data.trajectories;
+      if (this.paths.names) {
+        const like = text.toLowerCase();
+        const all = Array.from({ length: n }, (_, k) => k);
+        const found = [(k) => this.called(k) === text, (k) => this.called(k).toLowerCase() === like, (k) => this.paths.names[k].toLowerCase() === like]
+          .map((same) => all.find(same)).find((k) => k !== undefined);
+        if (found !== undefined && text !== "") return found;
+      }
+      return /^\d+$/.test(text) && Number(text) < n ? Number(text) : null;
+    }
     // Steps of one trajectory: its nodes, and what is known of its transitions.
     trajectory(k) {
       const offsets = this.paths.offsets.values;
