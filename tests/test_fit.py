@@ -122,6 +122,7 @@ def test_integer_states_take_a_table_and_count_distances_in_steps(ring, tmp_path
     predicted = run("predict", tmp_path / "run", "--at", "3")
     assert predicted.exit_code == 0, predicted.output
     assert "backwards" in predicted.stdout
+    assert "nearest" not in predicted.stdout  # numbers of places have no distance
 
 
 def test_whole_numbers_without_a_table_are_refused_rather_than_guessed(ring, tmp_path):
@@ -179,6 +180,9 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     assert 80 < found.prior.decay.scale < 120  # km: the seam at 180° is none
     for state in ("179.5,10", ",".join(map(str, found.problem.states[0]))):
         assert run("predict", tmp_path / "run", "--at", state).exit_code == 0
+    place = found.problem.states[0, :2] + [360, 1]  # a degree further north
+    predicted = run("predict", tmp_path / "run", "--at", ",".join(map(str, place)), "--json")
+    assert 0 < json.loads(predicted.stdout)["states"][0]["nearest_seen"] < 111.3  # km
     scored = run("anomaly", tmp_path / "run", sea / "sea.csv.gz", "--replicates", 20)
     assert scored.exit_code == 0, scored.output
 
