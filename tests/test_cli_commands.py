@@ -84,7 +84,9 @@ def is_one_line(result, told, code=1):
 def test_predict_tells_the_distribution_at_a_state(folder):
     result = run("predict", folder / "run", "--at", "1.0,2.0")
     assert result.exit_code == 0, result.output
-    assert re.search(r"^State 1, 2, of controller \d+:$", result.stdout, re.M)
+    assert re.search(
+        r"^State 1, 2, of controller \d+, nearest seen [\d.]+ away:$", result.stdout, re.M
+    )
     assert re.search(r"^[\d.]+° +0\.\d{3} +0\.\d{3} +[01]\.\d{3}$", result.stdout, re.M)
 
 
@@ -99,6 +101,19 @@ def test_predict_agrees_with_the_library(folder):
     assert [row["action"] for row in told["states"]] == expected.mean.argmax(axis=1).tolist()
     clusters = [row["controller"] for row in told["states"]]
     assert clusters == [c + 1 if c >= 0 else None for c in posterior.assign(points)]
+
+
+def test_predict_tells_how_far_away_the_data_are(folder, tmp_path):
+    seen = pd.read_csv(folder / "tracks.csv")[["x", "y"]].to_numpy()
+    words = ["predict", folder / "run", "--at", "100,100", "--at", "{},{}".format(*seen[3])]
+    far = np.linalg.norm(seen - 100, axis=1).min()
+    told = json.loads(run(*words, "--json", "--csv", tmp_path / "out.csv").stdout)
+    assert [row["nearest_seen"] for row in told["states"]] == pytest.approx([far, 0.0])
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert written["nearest seen"].tolist() == pytest.approx([far, 0.0])
+    lines = run(*words).stdout.splitlines()
+    assert lines[0].endswith("nearest seen")
+    assert [line.split()[-1] for line in lines[1:]] == [f"{far:.4g}", "0"]
 
 
 def test_predict_takes_points_from_a_file_by_the_columns_of_the_fit(folder, tmp_path):

@@ -16,6 +16,7 @@ from onlooker.dynamics import GeographicDynamics, TabularDynamics
 from onlooker.features import FeatureDynamics
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.stored import kept_if_of_use
+from onlooker.fitting.unnamed import trajectory_notes
 from onlooker.model_file import Model
 from onlooker.worlds import CircularMotion
 from small_runs import assert_same_draws
@@ -122,6 +123,7 @@ def test_integer_states_take_a_table_and_count_distances_in_steps(ring, tmp_path
     predicted = run("predict", tmp_path / "run", "--at", "3")
     assert predicted.exit_code == 0, predicted.output
     assert "backwards" in predicted.stdout
+    assert "nearest" not in predicted.stdout  # numbers of places have no distance
 
 
 def test_whole_numbers_without_a_table_are_refused_rather_than_guessed(ring, tmp_path):
@@ -179,6 +181,9 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     assert 80 < found.prior.decay.scale < 120  # km: the seam at 180° is none
     for state in ("179.5,10", ",".join(map(str, found.problem.states[0]))):
         assert run("predict", tmp_path / "run", "--at", state).exit_code == 0
+    place = found.problem.states[0, :2] + [360, 1]  # a degree further north
+    predicted = run("predict", tmp_path / "run", "--at", ",".join(map(str, place)), "--json")
+    assert 0 < json.loads(predicted.stdout)["states"][0]["nearest_seen"] < 111.3  # km
     scored = run("anomaly", tmp_path / "run", sea / "sea.csv.gz", "--replicates", 20)
     assert scored.exit_code == 0, scored.output
 
@@ -252,6 +257,67 @@ def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monke
     result = call(tracks, tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert "\nα lies at the lower bound of its prior, 0.25: the answer depends" in result.stdout
+
+
+def test_a_column_that_may_tell_trajectories_apart_is_noted(tracks, tmp_path):
+    words = ["fit", tracks, "--states", "x", "y", *SMALL, "--output", tmp_path / "run"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "Read 90 rows of 1 trajectory" in result.stdout
+    note = "Note: column 'id' has 3 values; if they are trajectories: --trajectory id\n"
+    assert note in result.stdout
+    assert result.stdout.count("if they are trajectories") == 1
+    named = call(tracks, tmp_path / "other")
+    assert "if they are trajectories" not in named.output
+
+
+NAMES = np.repeat(["a", "b", "c"], 10)
+
+
+@pytest.mark.parametrize(
+    ("column", "noted"),
+    [
+        (NAMES, True),
+        (np.repeat([7, 3], 15), True),
+        (np.repeat(["a", None, "c"], 10), True),
+        (np.tile(["a", "b", "c"], 10), False),  # not together
+        (np.repeat(["a"], 30), False),
+        (np.arange(30), False),
+        (np.repeat(np.arange(15), 2), False),  # too many
+        (np.repeat([0.5, 1.5], 15), False),
+        (np.repeat([True, False], 15), False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet"])
+def test_names_are_text_or_whole_numbers_that_stand_together(column, noted, kind, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    frame = pd.DataFrame({"x": NAMES, "t": NAMES, "the id": column})
+    if kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    found = trajectory_notes(path, ["x", "t"])
+    n_values = pd.Series(column).nunique()
+    told = f"column 'the id' has {n_values} values; if they are trajectories: --trajectory 'the id'"
+    assert found == [told] * noted
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_only_the_first_rows_are_looked_at_and_that_is_told(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("onlooker.fitting.unnamed._ROWS", 25)
+    frame = pd.DataFrame({"x": 0.0, "id": NAMES})
+    path = tmp_path / f"a.{kind}"
+    if kind == "csv":
+        frame.to_csv(path)
+    else:
+        frame.to_parquet(path)
+    (note,) = trajectory_notes(path, ["x"])
+    assert note.startswith("column 'id' has 3 values in the first 25 rows; if")
+
+
+def test_files_without_columns_have_none_to_note(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 2)))
+    assert trajectory_notes(tmp_path / "a.npy", []) == []
 
 
 def test_json_is_all_there_is_on_standard_output(tracks, tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.commands._options import CommandWithNames, Names
-from onlooker.commands._output import print_json, require_folder, table, teller, write_csv
+from onlooker.commands._output import number, print_json, require_folder, table, teller, write_csv
 
 if TYPE_CHECKING:
     from onlooker.fitting.stored import Run
@@ -119,12 +119,14 @@ def _rows(run: Run, points: Any, interval: float, extrapolate: Any) -> list[dict
     posterior = run.posterior
     policy = posterior.policy(states, interval=interval, extrapolate=extrapolate)
     cluster = posterior.assign(states)
+    away = run.nearest_seen(states)
     rows = []
     for i, state in enumerate(states):
         best = int(policy.mean[i].argmax())
         rows.append(
             {
                 "state": state.tolist(),
+                "nearest_seen": None if away is None else float(away[i]),
                 "controller": int(cluster[i]) + 1 or None,
                 "action": best,
                 "name": run.action_names[best],
@@ -150,7 +152,9 @@ def _one(row: dict[str, Any], interval: float) -> str:
     left = len(order) - len(shown)
     told = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
     end = f"\n{left} other actions together: {rest:.3f}" if left else ""
-    return f"State {_state(row['state'])}, of {of}:\n{told}{end}"
+    away = row["nearest_seen"]
+    seen = "" if away is None else f", nearest seen {away:.4g} away"
+    return f"State {_state(row['state'])}, of {of}{seen}:\n{told}{end}"
 
 
 def _many(run: Run, rows: list[dict[str, Any]], interval: float) -> str:
@@ -160,8 +164,11 @@ def _many(run: Run, rows: list[dict[str, Any]], interval: float) -> str:
         j = row["action"]
         numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
         cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
+        if row["nearest_seen"] is not None:
+            cells[-1].append(number(row["nearest_seen"]))
     header = [", ".join(run.states), "controller", "likely", "probability"]
-    told = table([*header, f"low ({interval:.0%})", "high"], cells)
+    last = [] if run.is_discrete else ["nearest seen"]
+    told = table([*header, f"low ({interval:.0%})", "high", *last], cells)
     more = len(rows) - len(cells)
     return f"{told}\nand {more:,} more: --csv or --json tell all" if more > 0 else told
 
@@ -180,6 +187,8 @@ def _write(path: Path, run: Run, rows: list[dict[str, Any]]) -> None:
         columns[name] = [
             row["state"][dim] if isinstance(row["state"], list) else row["state"] for row in rows
         ]
+    if not run.is_discrete:
+        columns["nearest seen"] = [row["nearest_seen"] for row in rows]
     columns["controller"] = pd.array([row["controller"] for row in rows], dtype="Int64")  # type: ignore[assignment]
     columns |= {"action": [r["action"] for r in rows], "name": [r["name"] for r in rows]}
     for j, name in enumerate(run.action_names):

@@ -17,6 +17,7 @@ from onlooker.features import with_features
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
 from onlooker.fitting.reading import Reading, Say, in_options, require_file
 from onlooker.fitting.stored import Record, kept_if_of_use
+from onlooker.fitting.unnamed import trajectory_notes
 from onlooker.fitting.words import action_names
 from onlooker.hyper import CONCENTRATION
 from onlooker.inference.lock import StoreLockedError
@@ -70,6 +71,10 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Po
         demos = reading.read(file)
     if demos.account is not None:
         say(in_options(str(demos.account)))
+    if reading.trajectory is None:
+        used = [*(reading.states or []), *([reading.time] if reading.time else [])]
+        for note in trajectory_notes(file, used):
+            say(f"Note: {note}")
     with notes(say):
         record, demos, problem = prepare(demos, model, reading, say, os.fspath(file))
         assert problem.dynamics is not None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._validation import Array
+from onlooker.fitting.defaults import moving
 from onlooker.fitting.reading import Reading, on_a_line
 from onlooker.fitting.settled import settle, thinned
 from onlooker.inference.files import write_atomically
@@ -156,6 +157,23 @@ class Run:
         raise ValueError(
             f"a state of this run has {self.n_position} numbers ({columns}), got {points.shape[1]}"
         )
+
+    def nearest_seen(self, states: Array) -> Array | None:
+        """``(n,)``: how far the positions of `states` are from those that were seen; km on Earth.
+
+        None where states are integers, which have no distance.
+        """
+        from onlooker.dynamics import GeographicDynamics
+        from onlooker.geography import arc_of, in_space
+        from onlooker.plot import distance_to
+
+        if self.is_discrete:
+            return None
+        problem, n = self.posterior.problem, self.n_position
+        seen = problem.states if problem.paths is None else problem.states[problem.paths.nodes]
+        if isinstance(moving(problem.dynamics), GeographicDynamics):
+            return arc_of(distance_to(in_space(states[:, :n]), in_space(seen[:, :n])))
+        return distance_to(states[:, :n], seen[:, :n])
 
     def with_features(self, demos: Demonstrations) -> Demonstrations:
         """Tracks as states of this run."""
