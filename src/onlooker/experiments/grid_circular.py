@@ -139,7 +139,8 @@ def claims(table: pd.DataFrame, config: Config) -> list[Claim]:
             f"{last} trajectories: {listed}",
         ),
         Claim(
-            "The ddCRP outperforms all other models (here: at every size from 100 trajectories on).",
+            "The ddCRP outperforms all other models "
+            "(here: at every size from 100 trajectories on).",
             all_of([best[size] for size in config.sizes if size >= 100]),
             f"best beyond doubt at: {wins}",
         ),
