@@ -14,16 +14,13 @@ import pytest
 from nursery import OPTIONS
 from onlooker import Posterior, Problem
 from onlooker.dynamics import TabularDynamics
-from onlooker.hyper import Exponential, Gamma
+from onlooker.hyper import Exponential
 from onlooker.inference import run, store
-from onlooker.inference.codec import encode
-from onlooker.inference.description import difference
 from onlooker.inference.files import write_atomically
 from onlooker.inference.lock import Lock, StoreLockedError
 from onlooker.inference.runner import Runner
 from onlooker.inference.store import StoreMismatchError
 from onlooker.partitions import (
-    ChineseRestaurant,
     DistanceDependent,
     GaussianDecay,
     Mixing,
@@ -261,26 +258,6 @@ def test_another_run_is_refused(changes, message, tmp_path):
     options = {"problem": PROBLEM, "prior": Mixing(3)} | changes
     with pytest.raises(StoreMismatchError, match=message):
         quick(store=tmp_path, resume=True, **options)
-
-
-@pytest.mark.parametrize(
-    ("there", "here", "told"),
-    [
-        (Mixing(3), Mixing(4), "prior: n_clusters: 3 there, 4 here"),
-        (
-            Mixing(3, 1.00001),
-            Mixing(3, 1.00002),
-            "prior: concentration: 1.00001 there, 1.00002 here",
-        ),
-        (Mixing(3, 1.0), Mixing(3, Gamma(2.0, 4.0)), "1 there, Gamma(shape=2, rate=4) here"),
-        (Mixing(3, 1.0), ChineseRestaurant(2.0), "prior: Mixing(n_clusters=3, concentration=1, "),
-    ],
-)
-def test_what_differs_is_told_as_it_would_be_written(there, here, told):
-    arrays = {}
-    found = difference("prior", encode(there, "prior", arrays), encode(here, "prior", arrays))
-    assert told in found
-    assert "params" not in found
 
 
 def _edit_header(path, **changes):
