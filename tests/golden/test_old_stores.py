@@ -1,0 +1,20 @@
+"""Runs that were stored by version 0.1 still open, with the draws and answers that they had."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onlooker import Posterior
+
+STORES = Path(__file__).with_name("stores")
+EXPECTED = json.loads((STORES / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_old_run_opens_with_its_draws_and_its_policy(name):
+    posterior, expected = Posterior.load(STORES / name), EXPECTED[name]
+    np.testing.assert_array_equal(posterior.labels, expected["labels"])
+    np.testing.assert_allclose(posterior.log_joint, expected["log_joint"], rtol=1e-12)
+    np.testing.assert_allclose(posterior.policy(), expected["policy"], rtol=1e-9)
