@@ -91,7 +91,7 @@ package: venv
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m venv --without-pip $(PACKAGE)
 	$(BIN)/python -m pip --python $(PACKAGE)/bin/python install --quiet --no-compile dist/*.whl
-	$(PACKAGE)/bin/python -I -W error tests/package_smoke.py
+	$(PACKAGE)/bin/python -I -W error tests/support/package_smoke.py
 
 # For every platform and Python at once; versions only, so that no index is named.
 lock: venv

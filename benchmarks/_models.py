@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks._measure import TESTS
 from onlooker import Problem
+from onlooker.gibbs.slices import slice_sample_log
 from onlooker.hyper import Exponential, LogUniform
 from onlooker.inference.chain import Chain
-from onlooker.inference.hyperparameters import slice_sample_log
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,

@@ -27,7 +27,7 @@ import storms_directions as directions
 
 from onlooker import Demonstrations
 from onlooker.datasets import load_storms
-from onlooker.features import with_features
+from onlooker.dynamics.features import with_features
 
 MIXED_IN = 0.01
 BUDGETS = {

@@ -22,8 +22,8 @@ from benchmarks._measure import (
 from benchmarks._models import plane
 from onlooker import Problem
 from onlooker.inference.chain import Chain
-from onlooker.inference.link_sampler import LinkOptions, economy_for
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.partitions.links.sampler import LinkOptions, economy_for
 from onlooker.worlds import CircularMotion, GridWorld
 
 

@@ -21,13 +21,13 @@ from scipy.special import logsumexp
 
 from benchmarks._measure import print_table, processor_seconds
 from onlooker import Problem, sample
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.hyper import Gamma
 from onlooker.inference.chain import Chain
-from onlooker.inference.exchange import Exchange, agreement, edges_of, swendsen_wang
 from onlooker.metrics import circular_emd
 from onlooker.partitions import GaussianDecay, Potts
 from onlooker.partitions.geometry import Geometry, Similarity
+from onlooker.partitions.potts.exchange import Exchange, agreement, edges_of, swendsen_wang
 from onlooker.worlds import CircularMotion
 
 PRIOR = Gamma(2.0, 2.0)

@@ -24,11 +24,11 @@ from benchmarks._measure import TESTS, print_table
 from onlooker import Problem
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
+from onlooker.files import write_arrays
 from onlooker.inference.draws import Draws
-from onlooker.inference.files import write_arrays
 from onlooker.inference.runner import Plan
-from onlooker.inference.store import describe_run
 from onlooker.partitions import DistanceDependent
+from onlooker.runs.store import describe_run
 
 sys.path.insert(0, str(TESTS))
 from chromium import open_browser

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks._measure import keep, print_note, print_table
 from onlooker import Demonstrations, Posterior, Problem, sample
-from onlooker._validation import Array
 from onlooker.baselines import BehavioralCloning
+from onlooker.checks import Array
 from onlooker.experiments import grid_circular, grid_mdp
 from onlooker.experiments.grid import next_state_error
 from onlooker.hyper import CONCENTRATION

@@ -31,7 +31,7 @@ from benchmarks._measure import print_note, print_table
 from onlooker import Demonstrations
 from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import MaximumEntropyIRL
-from onlooker.baselines._base import discounted_visits
+from onlooker.baselines.base import discounted_visits
 from onlooker.baselines.maximum_entropy import _Episodic, _lbfgs
 from onlooker.dynamics import TabularDynamics
 from onlooker.metrics import planar_emd

@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks._measure import print_table
 from onlooker import Problem, sample
-from onlooker.inference.partition import PartitionSampler, Start
 from onlooker.partitions import ChineseRestaurant, Mixing, PartitionPrior, Potts
+from onlooker.partitions.partition import PartitionSampler, Start
 from onlooker.worlds import CircularMotion, GridWorld
 
 GRID = GridWorld()

@@ -20,10 +20,10 @@ from scipy.sparse.csgraph import connected_components
 from benchmarks._measure import print_table
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
+from onlooker.dynamics.rollout import draw_actions
 from onlooker.hyper import Beta, Gamma, LogUniform
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing
 from onlooker.worlds import GridWorld
-from onlooker.worlds._rollout import draw_actions
 
 LEVEL = 0.9
 ALPHA = 0.5

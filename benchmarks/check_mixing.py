@@ -23,12 +23,12 @@ import numpy as np
 from benchmarks._measure import print_table
 from benchmarks.bench_inferred import problem_of_grid, problem_of_plane
 from onlooker import Problem, sample
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.diagnostics import scalar_row, scalars
 from onlooker.hyper import CONCENTRATION
-from onlooker.inference.forest import make_forest
-from onlooker.inference.partition import Start, slot_arrays
 from onlooker.partitions import DistanceDependent
+from onlooker.partitions.links.forest import make_forest
+from onlooker.partitions.partition import Start, slot_arrays
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1)
 PROBLEMS = ("1", "2a, 100", "2a, 1000", "2b, 100", "2b, 1000")

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks._measure import print_table
 from onlooker import Problem, sample
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.hyper import LogUniform, PerController
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.warnings import ConvergenceWarning

@@ -269,7 +269,7 @@ def draw(table: pd.DataFrame, nominal: dict[str, dict], path: Path) -> None:
     """One row of panels a world: AUC by fault, and the p-values of nominal trajectories."""
     from matplotlib.figure import Figure
 
-    from onlooker import plot_anomaly
+    from onlooker.plot import anomaly as plot_anomaly
 
     colours = dict(zip(METHODS, ("#0072B2", "#56B4E9", "#E69F00", "#D55E00"), strict=True))
     units = {"swap": "share of wrong actions", "drift": "strength of the wind", "frozen": "steps"}

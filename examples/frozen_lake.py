@@ -41,7 +41,7 @@ from _common import (
 )
 
 from onlooker import Demonstrations, Posterior
-from onlooker.adapters.gymnasium import rollout
+from onlooker.worlds.record import rollout
 from onlooker.baselines import BehavioralCloning, MaximumEntropyIRL
 from onlooker.dynamics import GymnasiumDynamics
 from onlooker.hyper import Gamma

@@ -34,7 +34,7 @@ from _common import BLUE, GREEN, ORANGE, RED, SKY, fit, observe, options
 from sklearn.metrics import adjusted_rand_score
 
 from onlooker import Demonstrations, Posterior
-from onlooker.adapters.gymnasium import rollout
+from onlooker.worlds.record import rollout
 from onlooker.dynamics import GymnasiumDynamics
 from onlooker.partitions import DistanceDependent
 

@@ -50,7 +50,7 @@ from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.anomaly import score
 from onlooker.datasets import load_storms
 from onlooker.dynamics import Dynamics, GeographicDynamics
-from onlooker.features import Feature, Heading, day_of_year, with_features
+from onlooker.dynamics.features import Feature, Heading, day_of_year, with_features
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.warnings import ConvergenceWarning
 

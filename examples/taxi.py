@@ -45,7 +45,7 @@ from _common import (
 )
 
 from onlooker import Demonstrations
-from onlooker.adapters.gymnasium import rollout
+from onlooker.worlds.record import rollout
 from onlooker.baselines import BehavioralCloning, GlobalMarginal
 from onlooker.dynamics import GymnasiumDynamics
 from onlooker.hyper import Gamma

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils import _safe_indexing
+from trajectories import any_trajectories, quick
 
 from onlooker import Demonstrations
 from onlooker.demonstrations import as_states, distinct_states
-from trajectories import any_trajectories, quick
 
 
 def ragged():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_runs import made_up, plane_problem, quick
 
 from onlooker import Posterior, sample
 from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
@@ -14,7 +15,6 @@ from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
-from small_runs import made_up, plane_problem, quick
 
 PROBLEM = plane_problem()
 

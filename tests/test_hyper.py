@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
 from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, check_hyper
-from onlooker.inference.hyperparameters import metropolis_from_prior, slice_sample_log
 
 PAIRS = [
     (Exponential(0.1), scipy.stats.expon(scale=0.1)),

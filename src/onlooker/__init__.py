@@ -12,35 +12,33 @@ from onlooker._version import __version__
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
-    from onlooker.inference.problem import Problem
-    from onlooker.inference.run import sample
     from onlooker.posterior import Posterior
+    from onlooker.problem import Problem
     from onlooker.recognizer import PolicyRecognizer
+    from onlooker.sampling import sample
 
 _HOME = {
     "Demonstrations": "onlooker.demonstrations",
     "PolicyRecognizer": "onlooker.recognizer",
     "Posterior": "onlooker.posterior",
-    "Problem": "onlooker.inference.problem",
-    "sample": "onlooker.inference.run",
+    "Problem": "onlooker.problem",
+    "sample": "onlooker.sampling",
 }
 
 _ROOMS = {
-    "adapters",
     "anomaly",
     "baselines",
     "consensus",
     "datasets",
     "diagnostics",
     "dynamics",
-    "features",
     "geography",
     "hyper",
     "metrics",
     "partitions",
     "planning",
     "plot",
-    "tracks",
+    "reading",
     "warnings",
     "worlds",
 }

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker import plot
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.consensus import adjusted_rand_index
 from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
 from onlooker.inference.draws import Draws
-from onlooker.inference.problem import Problem
-from onlooker.inference.run import sample
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.posterior import Posterior
+from onlooker.problem.problem import Problem
+from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 
-from onlooker._states import (
+from onlooker.checks import Array, read_only
+from onlooker.reading.states import (
     as_names,
     as_real_states,
     as_states,
@@ -19,12 +20,11 @@ from onlooker._states import (
     refuse_no_list,
     require_same_kind,
 )
-from onlooker._validation import Array, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from onlooker.tracks import Account, CleaningOptions, Tracks
+    from onlooker.reading.tracks import Account, CleaningOptions, Tracks
 
 __all__ = ["Demonstrations", "as_real_states", "as_states", "distinct_states"]
 
@@ -260,8 +260,8 @@ class Demonstrations:
             dates; without it, rows are taken in the order they have.
         **cleaning
             What to do with missing values, repeated times and gaps: see
-            `onlooker.tracks.Cleaning`. By default nothing is dropped or changed unseen: missing
-            values and repeated times are refused, gaps in time are kept with a warning.
+            `onlooker.reading.tracks.Cleaning`. By default nothing is dropped or changed unseen:
+            missing values and repeated times are refused, gaps in time are kept with a warning.
 
         Notes
         -----
@@ -269,9 +269,9 @@ class Demonstrations:
         tells all that was found, dropped or changed. Messages count the rows of a data frame
         from 0.
         """
-        from onlooker._cleaning import clean
-        from onlooker._tables import read_table
-        from onlooker.tracks import Cleaning
+        from onlooker.reading.cleaning import clean
+        from onlooker.reading.tables import read_table
+        from onlooker.reading.tracks import Cleaning
 
         return cls._from_tracks(
             clean(read_table(frame, states, trajectory, time), Cleaning(**cleaning))
@@ -291,9 +291,9 @@ class Demonstrations:
         Columns and cleaning as in `from_dataframe`; other options go to `pandas.read_csv`.
         Trajectories are told apart by the text in their column: "07" is not "7".
         """
-        from onlooker._cleaning import clean
-        from onlooker._csv_reader import load_csv
-        from onlooker.tracks import Cleaning
+        from onlooker.reading.cleaning import clean
+        from onlooker.reading.csv import load_csv
+        from onlooker.reading.tracks import Cleaning
 
         cleaning, rest = Cleaning.among(options)
         return cls._from_tracks(clean(load_csv(path, states, trajectory, time, **rest), cleaning))
@@ -308,7 +308,7 @@ class Demonstrations:
         **cleaning: Unpack[CleaningOptions],
     ) -> Self:
         """Read a parquet file (needs the extra ``parquet``); see `from_dataframe`."""
-        from onlooker._tables import load_parquet
+        from onlooker.reading.tables import load_parquet
 
         frame = load_parquet(path, states, trajectory, time)
         return cls.from_dataframe(frame, states, trajectory, time, **cleaning)
@@ -327,7 +327,7 @@ class Demonstrations:
         Without `states`: one array per trajectory, named by it. With it: arrays as columns, read
         as in `from_dataframe`; `states` may also name a single ``(n, d)`` array.
         """
-        from onlooker.adapters.archives import read_npz
+        from onlooker.reading.archives import read_npz
 
         return cls._from_tracks(read_npz(path, states, trajectory, time, cleaning))
 
@@ -351,7 +351,7 @@ class Demonstrations:
         origin
             Longitude and latitude of the origin; by default the middle of all places.
         """
-        from onlooker.adapters.gpx import read_gpx
+        from onlooker.reading.gpx import read_gpx
 
         return cls._from_tracks(read_gpx(path, metres, origin, cleaning))
 
@@ -370,7 +370,7 @@ class Demonstrations:
             Which part of a dictionary or tuple of observations is the state, by key or number;
             or a function from an episode's observations to ``(T,)`` or ``(T, d)`` states.
         """
-        from onlooker.adapters.episodes import read_minari
+        from onlooker.reading.episodes import read_minari
 
         return cls._from_tracks(read_minari(dataset, observation))
 
@@ -379,19 +379,19 @@ class Demonstrations:
         cls, trajs: Iterable[Any], observation: str | int | Callable[[Any], Any] | None = None
     ) -> Self:
         """Take the observations of trajectories of imitation, or of anything with ``obs``."""
-        from onlooker.adapters.episodes import read_imitation
+        from onlooker.reading.episodes import read_imitation
 
         return cls._from_tracks(read_imitation(trajs, observation))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a NumPy archive, under exactly the name given, names and times included."""
-        from onlooker.adapters.archives import write_archive
+        from onlooker.reading.archives import write_archive
 
         write_archive(path, self._states, self._offsets, self._names, self._times)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote, or a plain NumPy archive with one array per trajectory."""
-        from onlooker.adapters.archives import read_archive
+        from onlooker.reading.archives import read_archive
 
         return cls._from_tracks(read_archive(path))

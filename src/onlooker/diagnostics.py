@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.checks import Array
 from onlooker.hyper import LogUniform
 from onlooker.warnings import ConvergenceWarning, warn
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array, finite_array
+from onlooker.checks import Array, finite_array
 
 EARTH_RADIUS = 6371.0088
 """Mean radius of the Earth in km."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from onlooker._validation import finite_array, positive_integer, positive_number
+from onlooker.checks import finite_array, positive_integer, positive_number
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array, as_array, read_only
+from onlooker.checks import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import Prior
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
-from onlooker._forecast import Forecast
-from onlooker._prediction import PolicyInterval, Predictor, Rule
-from onlooker._queries import drawn_starts, likely_cluster, make_rule, place
-from onlooker._validation import Array, positive_integer, read_only
-from onlooker._weights import Strategy
+from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import unknown_parameters
 from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
+from onlooker.partitions.weights import Strategy
+from onlooker.prediction.forecast import Forecast
+from onlooker.prediction.predictor import PolicyInterval, Predictor, Rule
+from onlooker.prediction.queries import drawn_starts, likely_cluster, make_rule, place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from onlooker.consensus import ConsensusResult
     from onlooker.dynamics.base import Dynamics
-    from onlooker.inference.problem import Problem
     from onlooker.inference.runner import Plan
     from onlooker.partitions.base import PartitionPrior
+    from onlooker.problem.problem import Problem
 
 __all__ = ["PolicyInterval", "Posterior"]
 
@@ -374,7 +374,7 @@ class Posterior:
             Of old and new data together.
         """
         from onlooker.inference.extension import extension
-        from onlooker.inference.run import carry_out, stored_seed
+        from onlooker.sampling import carry_out, stored_seed
 
         plan = extension(
             self,
@@ -405,7 +405,7 @@ class Posterior:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one NumPy archive, under exactly the name given."""
-        from onlooker.inference.store import save_posterior
+        from onlooker.runs.store import save_posterior
 
         save_posterior(self, path)
 
@@ -427,6 +427,6 @@ class Posterior:
         prior, dynamics
             To be given where they hold code of your own, which is not stored.
         """
-        from onlooker.inference.store import load_posterior
+        from onlooker.runs.store import load_posterior
 
         return cls(*load_posterior(path, prior, dynamics))

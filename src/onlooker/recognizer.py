@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from onlooker._validation import Array
-from onlooker._weights import Strategy
+from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import Concentration, Prior
 from onlooker.incomplete import IncompleteDemonstrations
-from onlooker.inference.problem import Problem
-from onlooker.inference.run import sample
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.weights import Strategy
+from onlooker.problem.problem import Problem
+from onlooker.sampling import sample
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics

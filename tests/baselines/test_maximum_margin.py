@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from onlooker import Demonstrations
 from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import MaximumMarginIRL
-from onlooker.baselines._base import discounted_visits, starts_by_length
+from onlooker.baselines.base import discounted_visits, starts_by_length
 from onlooker.baselines.maximum_margin import _hull_weights, _visits
 from onlooker.dynamics import TabularDynamics
 from onlooker.planning import state_visitation

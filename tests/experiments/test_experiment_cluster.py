@@ -5,13 +5,15 @@ import signal
 from pathlib import Path
 
 import pytest
+from toy_experiment import TOY, ToyConfig
 
 from onlooker.experiments import runner
 from onlooker.experiments.results import reproduce
-from toy_experiment import TOY, ToyConfig
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask tells of lost workers and busy ports
 distributed = pytest.importorskip("distributed")
+
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def test_a_worker_killed_in_mid_run_changes_no_digit(tmp_path, monkeypatch):
@@ -25,7 +27,11 @@ def test_a_worker_killed_in_mid_run_changes_no_digit(tmp_path, monkeypatch):
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            env={"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_paths()])},
+            env={
+                "PYTHONPATH": os.pathsep.join(
+                    [str(Path(__file__).parents[1] / "support"), *_paths()]
+                )
+            },
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -7,11 +7,11 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from toy_experiment import TOY, ToyConfig
 
 from onlooker.experiments import runner
 from onlooker.experiments.experiment import Comparison, Reference, all_of, cell, compare, smaller
 from onlooker.experiments.results import comparison_table, reproduce
-from toy_experiment import TOY, ToyConfig
 
 
 def made(config, folder, **options):

@@ -5,11 +5,11 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from toy_experiment import TOY, ToyConfig
 
 from onlooker import experiments
 from onlooker.cli import main
 from onlooker.experiments import command, report
-from toy_experiment import TOY, ToyConfig
 
 
 def call(*args):

@@ -1,11 +1,11 @@
 """Stored runs that the explorer's tests share, read and never written; pages that show them."""
 
 import pytest
-
 from chromium import open_browser, until
+from pictured_runs import KINDS, store_run
+
 from onlooker.explorer.run import read
 from onlooker.explorer.server import Explorer
-from pictured_runs import KINDS, store_run
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-
 from chromium import colours, draw_once, missing, until
 from pictured_runs import KINDS
 

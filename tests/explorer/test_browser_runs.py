@@ -5,12 +5,12 @@ import json
 import shutil
 
 import pytest
-
 from chromium import draw_once, missing, until, until_state
+from pictured_runs import KINDS, store_run
+
 from onlooker.explorer.report import write_report
 from onlooker.explorer.server import Explorer
-from onlooker.inference.lock import Lock
-from pictured_runs import KINDS, store_run
+from onlooker.runs.lock import Lock
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 

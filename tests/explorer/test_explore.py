@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from onlooker.cli import main
-from onlooker.commands._output import has_browser
+from onlooker.cli.output import has_browser
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from pictured_runs import KINDS
 
 from onlooker.cli import main
 from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
-from pictured_runs import KINDS
 
 
 def embedded(file):

@@ -9,8 +9,8 @@ import pytest
 
 from onlooker import Posterior
 from onlooker.explorer.run import Watched, drawn, marks, read
-from onlooker.inference.files import read_arrays, write_arrays
-from onlooker.inference.lock import Lock
+from onlooker.files import read_arrays, write_arrays
+from onlooker.runs.lock import Lock
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_store_without_trajectories_and_command_is_read_as_ever(copy):
 
 
 def test_only_onlookers_own_command_is_kept(monkeypatch):
-    from onlooker.inference.description import _command
+    from onlooker.runs.header import _command
 
     monkeypatch.setattr("sys.argv", ["/usr/local/bin/onlooker", "fit", "my tracks.csv"])
     assert _command() == "onlooker fit 'my tracks.csv'"

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pictured_runs import KINDS
+from small_runs import made_up, plane_problem, quick, ring_problem
 
 from onlooker import Demonstrations, Problem, anomaly
 from onlooker.dynamics import DisplacementDynamics
@@ -15,10 +17,8 @@ from onlooker.explorer.query import at_state, shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.space import graph_layout, space_of
 from onlooker.explorer.study import Study
-from onlooker.explorer.verdict import verdict
+from onlooker.findings.verdict import verdict
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Static
-from pictured_runs import KINDS
-from small_runs import made_up, plane_problem, quick, ring_problem
 
 
 def made_up_study(problem=None, prior=None, **options):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 SLACK = 0.5  # of the CUSUM, in standard deviations: half the shift that it finds soonest
 _SHIFT = 3.0  # prior standard deviation of the shift, in those of a step

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from onlooker._prediction import Predictor, Rule
-from onlooker._validation import Array
-from onlooker._weights import Strategy, check_strategy
 from onlooker.anomaly._predictive import Predictive, draw_from, parts
+from onlooker.checks import Array
 from onlooker.demonstrations import distinct_states
 from onlooker.hyper import mixture_of
+from onlooker.partitions.weights import Strategy, check_strategy
+from onlooker.prediction.predictor import Predictor, Rule
 
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior

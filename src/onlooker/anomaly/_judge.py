@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker._validation import Array
 from onlooker.anomaly import _kernels
 from onlooker.anomaly._changes import SLACK
 from onlooker.anomaly._draws import Actor
 from onlooker.anomaly._predictive import ENTRIES, FEW, Outcome, Predictive, Surprise, Tick, rounds
+from onlooker.checks import Array
 
 LEAST_SPREAD = 0.1  # nats; where the surprise is all but certain, rounding must not raise alarms
 

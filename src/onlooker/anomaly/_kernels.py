@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 ENTRIES = 1 << 21  # numbers in a table at a time
 _BLOCK = 1 << 17  # the same of log-likelihoods: what stays in the cache is done twice as fast
@@ -205,7 +205,7 @@ class Predictive:
 
 def draw_from(cumulative: Array, rows: Array, rng: np.random.Generator) -> Array:
     """An action for each of `rows` of a table of cumulative probabilities."""
-    from onlooker.worlds._rollout import draw_actions
+    from onlooker.dynamics.rollout import draw_actions
 
     actions = np.empty(len(rows), dtype=np.int64)
     for part in parts(len(rows), cumulative.shape[1], _BLOCK):

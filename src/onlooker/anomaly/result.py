@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 if TYPE_CHECKING:
     import pandas as pd

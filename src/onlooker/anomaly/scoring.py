@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker._validation import Array, finite_array, positive_integer, positive_number
-from onlooker._weights import Strategy, is_spatial
 from onlooker.anomaly._changes import locate
 from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
 from onlooker.anomaly._judge import LEAST_SPREAD, Judge
 from onlooker.anomaly._predictive import FEW, Outcome, Predictive, Tick, misfit, same_state
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
+from onlooker.checks import Array, finite_array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
+from onlooker.partitions.weights import Strategy, is_spatial
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics

@@ -1,12 +1,12 @@
 """The methods that we are compared with; all learn from states alone, all with one face."""
 
-from onlooker.baselines._base import Baseline, BaselineWarning, Convergence
+from onlooker.baselines.base import Baseline, BaselineWarning, Convergence
 from onlooker.baselines.behavioral_cloning import BehavioralCloning
 from onlooker.baselines.bnirl import BayesianNonparametricIRL
 from onlooker.baselines.expectation_maximization import ExpectationMaximization
-from onlooker.baselines.floor import GlobalMarginal, Uniform
 from onlooker.baselines.maximum_entropy import MaximumEntropyIRL
 from onlooker.baselines.maximum_margin import MaximumMarginIRL
+from onlooker.baselines.trivial import GlobalMarginal, Uniform
 
 __all__ = [
     "Baseline",

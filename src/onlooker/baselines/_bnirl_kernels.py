@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 
 @njit(cache=True, nogil=True)

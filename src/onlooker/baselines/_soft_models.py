@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from onlooker._transition_matrices import _Transitions
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.planning import (
     _backup,
     _check_discount,

@@ -10,13 +10,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from onlooker._validation import Array, finite_array, positive_integer
-from onlooker.baselines._base import (
+from onlooker.baselines.base import (
     Baseline,
     as_demonstrations,
     explained_log_likelihood,
     progress_bar,
 )
+from onlooker.checks import Array, finite_array, positive_integer
 from onlooker.demonstrations import as_states
 
 

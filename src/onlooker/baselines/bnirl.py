@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from onlooker._transition_matrices import _Transitions
-from onlooker._validation import Array, positive_integer, positive_number
-from onlooker.baselines._base import (
+from onlooker.baselines.base import (
     TabularBaseline,
     explained_log_likelihood,
     log_mix,
     progress_bar,
 )
+from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.planning import _check_discount, soft_policy
 
 _GOALS_AT_ONCE = 64

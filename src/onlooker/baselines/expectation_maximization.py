@@ -12,13 +12,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from onlooker._validation import Array, positive_integer, positive_number
-from onlooker.baselines._base import Baseline, as_demonstrations, progress_bar
+from onlooker.baselines.base import Baseline, as_demonstrations, progress_bar
+from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import as_states
 from onlooker.dynamics.tabular import TabularDynamics
-from onlooker.inference.problem import Problem
 from onlooker.partitions.decay import GaussianDecay
 from onlooker.partitions.geometry import Geometry, symmetrised
+from onlooker.problem.problem import Problem
 
 # An action that cannot explain a state's transitions is out, but sums of logs must stay numbers.
 _IMPOSSIBLE = -1e10

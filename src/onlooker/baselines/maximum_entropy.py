@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from onlooker._transition_matrices import _Transitions
-from onlooker._validation import Array, positive_integer, positive_number
-from onlooker.baselines._base import (
+from onlooker.baselines._soft_models import CausalModel, PathModel, SoftModel
+from onlooker.baselines.base import (
     TabularBaseline,
     check_choice,
     check_features,
@@ -21,7 +21,7 @@ from onlooker.baselines._base import (
     progress_bar,
     starts_by_length,
 )
-from onlooker.baselines._soft_models import CausalModel, PathModel, SoftModel
+from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.planning import value_iteration
 

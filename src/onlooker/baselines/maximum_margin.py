@@ -11,8 +11,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from onlooker._transition_matrices import _Transitions
-from onlooker._validation import Array, positive_integer, positive_number
-from onlooker.baselines._base import (
+from onlooker.baselines.base import (
     TabularBaseline,
     check_choice,
     check_features,
@@ -20,6 +19,7 @@ from onlooker.baselines._base import (
     progress_bar,
     starts_by_length,
 )
+from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.planning import policy_iteration
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from onlooker._validation import Array, as_array
+from onlooker.checks import Array, as_array
 from onlooker.hyper import Prior
 
 Values = Mapping[str, float]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from onlooker._validation import (
+from onlooker.checks import (
     Array,
     as_array,
     finite_array,
@@ -109,7 +109,7 @@ class DisplacementDynamics:
 
     def transition_likelihood(self, states: Any, next_states: Any) -> TransitionLikelihood:
         """The likelihood of transitions as a function of noise and step length."""
-        from onlooker.inference.likelihoods import DisplacementLikelihood
+        from onlooker.dynamics.unknown import DisplacementLikelihood
 
         moves = self.displacements(
             self._check("states", states), self._check("next_states", next_states)

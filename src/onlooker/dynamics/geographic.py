@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.dynamics.displacement import DisplacementDynamics
 from onlooker.hyper import Prior
 

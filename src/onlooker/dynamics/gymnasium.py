@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from onlooker._validation import Array, read_only
+from onlooker.checks import Array, read_only
 from onlooker.dynamics.tabular import TabularDynamics
 
 if TYPE_CHECKING:

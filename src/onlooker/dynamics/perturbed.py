@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlooker._validation import positive_number
+from onlooker.checks import positive_number
 from onlooker.dynamics.tabular import TabularDynamics
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from onlooker._validation import Array, finite_array, positive_integer, positive_number
+from onlooker.checks import Array, finite_array, positive_integer, positive_number
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._states import as_real_states
-from onlooker._validation import Array, as_array, finite_array, read_only
+from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
 from onlooker.dynamics.gymnasium import GymnasiumDynamics, unwrapped
+from onlooker.reading.states import as_real_states
 
 _TURN = (-math.pi, math.pi)
 # Angles in the internal state, which wrap from one end of their range to the other.

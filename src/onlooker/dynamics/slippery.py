@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array, read_only
+from onlooker.checks import Array, read_only
 from onlooker.dynamics.base import TransitionLikelihood, Values
 from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.hyper import Beta, Prior, check_hyper
@@ -70,7 +70,7 @@ class SlipperyDynamics(TabularDynamics):
 
     def transition_likelihood(self, states: Any, next_states: Any) -> TransitionLikelihood:
         """The likelihood of transitions as a function of the probability of success."""
-        from onlooker.inference.likelihoods import MixtureLikelihood
+        from onlooker.dynamics.unknown import MixtureLikelihood
 
         parts: list[Array] = [
             np.exp(part.log_likelihood(states, next_states)) for part in (self.intended, self.slip)

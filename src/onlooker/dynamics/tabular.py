@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from onlooker._validation import Array, as_array, finite_array, read_only
+from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
 
 _ROW_SUM_TOLERANCE = 1e-6

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.experiments.drawing import COLOURS, new_figure, save
 from onlooker.experiments.experiment import Claim, Experiment, Reference, Row, cell
 from onlooker.experiments.plane import PlaneConfig, make_chain

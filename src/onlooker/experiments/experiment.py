@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array, positive_integer
 from onlooker._version import __version__
+from onlooker.checks import Array, positive_integer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.experiments.experiment import Config
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
-from onlooker.inference.problem import Problem
 from onlooker.metrics import planar_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.planning import value_iteration
+from onlooker.problem.problem import Problem
 from onlooker.worlds import GridWorld
 
 METHODS = (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from onlooker._weights import Strategy
 from onlooker.experiments.drawing import COLOURS, curves, legend_outside, new_figure, save
 from onlooker.experiments.experiment import (
     Claim,
@@ -30,6 +29,7 @@ from onlooker.experiments.plane import (
 from onlooker.inference.chain import Chain
 from onlooker.metrics import circular_emd
 from onlooker.partitions import Mixing, PartitionPrior, Potts
+from onlooker.partitions.weights import Strategy
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from onlooker import plot as draw
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.consensus import adjusted_rand_index
 from onlooker.demo import behaviour
 from onlooker.experiments.drawing import new_figure, save

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.experiments.experiment import Config
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws, join
-from onlooker.inference.problem import Problem
 from onlooker.inference.runner import Plan
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay, PartitionPrior
 from onlooker.plot import distance_to
 from onlooker.posterior import Posterior
+from onlooker.problem.problem import Problem
 from onlooker.worlds import CircularMotion
 
 DATA = 0  # key of the stream that the data come from

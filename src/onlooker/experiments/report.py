@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from onlooker.experiments import NAMES, load
 from onlooker.experiments.experiment import Claim, Config, Experiment
 from onlooker.experiments.results import compare_all, comparison_table
-from onlooker.inference.files import write_atomically
+from onlooker.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from onlooker._version import __version__
 from onlooker.experiments.experiment import Comparison, Config, Experiment, compare
 from onlooker.experiments.runner import Finished, run_all
-from onlooker.inference.files import write_atomically
+from onlooker.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

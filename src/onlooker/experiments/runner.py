@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.experiments.experiment import Config, Experiment, Row
-from onlooker.inference.files import write_atomically
+from onlooker.files import write_atomically
 
 _FIRST_LINE = 5.0  # seconds until a log file hears of the runs; then ever less often
 

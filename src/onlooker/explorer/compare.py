@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.consensus import adjusted_rand_index, variation_of_information
 from onlooker.explorer.packing import pack
 from onlooker.explorer.study import Study

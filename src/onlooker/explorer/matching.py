@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 _MOST_NAMES = 1 << 16
 _BLOCK_NAMES = 1 << 18

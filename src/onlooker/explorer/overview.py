@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array
 from onlooker._version import __version__
+from onlooker.checks import Array
 from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
 from onlooker.explorer.study import LEVEL, Controller, Study
-from onlooker.explorer.verdict import meaning, table_rows, verdict
+from onlooker.findings.verdict import meaning, table_rows, verdict
 from onlooker.hyper import Prior
-from onlooker.inference.codec import UnknownPrior
+from onlooker.runs.codec import UnknownPrior
 
 _MOST_UNSURE = 12
 _MOST_TRACED = 2_000  # draws of a chain that a trace shows

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 
 
 def pack(values: Any, dtype: str = "f4") -> dict[str, Any]:

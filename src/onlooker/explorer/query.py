@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._prediction import Clusters
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.explorer.study import LEVEL, Study
+from onlooker.prediction.predictor import Clusters
 
 _MOST_COUNTED = 4_000_000  # numbers held at a time
 _FEWEST = 1000  # controllers drawn at least for an interval

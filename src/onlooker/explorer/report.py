@@ -14,9 +14,9 @@ from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.study import LEVEL, Study
-from onlooker.fitting.settled import settle, thinned
+from onlooker.files import write_atomically
+from onlooker.findings.settled import settle, thinned
 from onlooker.inference.draws import Draws
-from onlooker.inference.files import write_atomically
 from onlooker.posterior import Posterior
 
 _MOST_NAMES = 1_500_000  # labels of draws in a report

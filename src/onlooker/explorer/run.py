@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from onlooker.inference.lock import Lock
+from onlooker.runs.lock import Lock
 
 if TYPE_CHECKING:
     from onlooker.explorer.study import Study
@@ -36,7 +36,7 @@ class Condition:
 
 def look(path: Path) -> tuple[Condition, dict[str, Any] | None]:
     """The condition of a store before its draws are read, and its header."""
-    from onlooker.inference.store import read_header
+    from onlooker.runs.store import read_header
 
     if path.is_file():
         return Condition("loading", "Reading the draws."), None
@@ -79,8 +79,8 @@ def read(path: Path, before: Study | None = None) -> tuple[Condition, Study | No
     if condition.state != "loading":
         return condition, None
     from onlooker.explorer.study import Study
-    from onlooker.inference.store import StoreMismatchError
     from onlooker.posterior import Posterior
+    from onlooker.runs.store import StoreMismatchError
 
     growing = path.is_dir() and Lock(path).writer() is not None
     with warnings.catch_warnings(record=True) as told:
@@ -101,7 +101,7 @@ def read(path: Path, before: Study | None = None) -> tuple[Condition, Study | No
 
 
 def _header_of(path: Path) -> dict[str, Any]:
-    from onlooker.inference.files import read_arrays
+    from onlooker.files import read_arrays
 
     header: dict[str, Any] = json.loads(str(read_arrays(path)["header"]))
     return header

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from onlooker._validation import Array
-from onlooker.inference.problem import Problem
+from onlooker.checks import Array
 from onlooker.posterior import Posterior
+from onlooker.problem.problem import Problem
 
 Kind = Literal["real", "grid", "abstract"]
 _MOST_SITES = 50_000  # states of a finite space that are drawn, visited or not

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from onlooker import _prediction_kernels as kernels
-from onlooker._prediction import Clusters, Predictor
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.explorer.matching import Names, aligned
 from onlooker.explorer.space import (
     Space,
@@ -26,6 +24,8 @@ from onlooker.explorer.space import (
     transition_edges,
 )
 from onlooker.posterior import Posterior
+from onlooker.prediction import kernels
+from onlooker.prediction.predictor import Clusters, Predictor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""A checked model file (`onlooker.model_file`) as the objects of the library."""
+"""A checked model file (`onlooker.fitting.model_file`) as the objects of the library."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker import features as kinds
 from onlooker import partitions
-from onlooker.fitting.defaults import CLUSTERS, default_prior, typical_step
+from onlooker.defaults import CLUSTERS, default_prior, typical_step
+from onlooker.dynamics import features as kinds
+from onlooker.fitting.model_file import DYNAMICS, PRIORS, Model, suggestion
 from onlooker.hyper import CONCENTRATION
-from onlooker.model_file import DYNAMICS, PRIORS, Model, suggestion
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
     from onlooker.dynamics.base import Dynamics
-    from onlooker.features import Feature
+    from onlooker.dynamics.features import Feature
     from onlooker.partitions import PartitionPrior
 
 _STILL = "half of the steps or more stand still; give --step and --sigma"

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.adapters import _kind
 from onlooker.demonstrations import Demonstrations
-from onlooker.features import with_features
+from onlooker.dynamics.features import with_features
+from onlooker.findings.opened import Record, kept_if_of_use
+from onlooker.findings.words import action_names
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
-from onlooker.fitting.reading import Reading, Say, in_options, require_file
-from onlooker.fitting.stored import Record, kept_if_of_use
-from onlooker.fitting.unnamed import trajectory_notes
-from onlooker.fitting.words import action_names
+from onlooker.fitting.model_file import Model
 from onlooker.hyper import CONCENTRATION
-from onlooker.inference.lock import StoreLockedError
-from onlooker.inference.problem import Problem
-from onlooker.inference.run import sample
-from onlooker.inference.store import StoreMismatchError, read_header
-from onlooker.model_file import Model
 from onlooker.partitions import ChineseRestaurant
 from onlooker.posterior import Posterior
+from onlooker.problem.problem import Problem
+from onlooker.reading.guess import trajectory_notes
+from onlooker.reading.kinds import _kind
+from onlooker.reading.settings import Reading, Say, in_options, require_file
+from onlooker.runs.lock import StoreLockedError
+from onlooker.runs.store import StoreMismatchError, read_header
+from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}

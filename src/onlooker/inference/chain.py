@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
+from onlooker.gibbs.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
+from onlooker.gibbs.dirichlet import draw_controllers
+from onlooker.gibbs.slices import log_dm, slice_sample_log, start_of
+from onlooker.gibbs.state import Data, Point, State, Tables, count, make_tables
 from onlooker.hyper import Concentration, Prior, mixture_of
-from onlooker.inference.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
 from onlooker.inference.components import draw_components, mixed_policy, shares_of
-from onlooker.inference.controllers import draw_controllers
-from onlooker.inference.hyperparameters import log_dm, slice_sample_log, start_of
 from onlooker.inference.imputation import make_imputer
-from onlooker.inference.indicators import Scheme
 from onlooker.inference.parameters import ParameterSampler
-from onlooker.inference.partition import PartitionSampler
-from onlooker.inference.problem import Problem
 from onlooker.inference.starts import start_at
-from onlooker.inference.state import Data, Point, State, Tables, count, make_tables
+from onlooker.partitions.indicators import Scheme
+from onlooker.partitions.partition import PartitionSampler
+from onlooker.problem.problem import Problem
 
 _NO_CONTROLLERS = np.zeros((0, 0))
 

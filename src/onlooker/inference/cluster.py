@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws
-from onlooker.inference.progress import Progress
 from onlooker.inference.runner import Plan, Runner
-from onlooker.inference.state import State
+from onlooker.progress import Progress
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import PartitionSampler
+    from onlooker.partitions.partition import PartitionSampler
 
 _FIRST = 4  # sweeps of a chain's first block, which also compiles
 _SECONDS = 1.0  # that a block should take
@@ -74,7 +74,7 @@ def run_on_cluster(
     shown: Progress,
 ) -> None:
     """Advance all `runners` to their end on the cluster; they take over what comes back."""
-    from onlooker.inference.run import how_far
+    from onlooker.sampling import how_far
 
     with _connected(client) as connection:
         from distributed import as_completed

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
-from onlooker.inference.categorical import draw_log
-from onlooker.inference.state import Tables
+from onlooker.checks import Array
+from onlooker.gibbs.categorical import draw_log
+from onlooker.gibbs.state import Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.inference.chain import Chain
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker._neighbours import Finder
-from onlooker._validation import Array
+from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
+from onlooker.dynamics.rollout import draw_actions
 from onlooker.inference.draws import Draws
-from onlooker.inference.problem import Problem
 from onlooker.inference.runner import Plan
-from onlooker.worlds._rollout import draw_actions
+from onlooker.prediction.neighbours import Finder
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from onlooker._validation import Array
+from onlooker.checks import Array
+from onlooker.gibbs.slices import slice_sample_log, start_of
+from onlooker.gibbs.state import Data, State, count
 from onlooker.hyper import Prior
-from onlooker.inference.hyperparameters import slice_sample_log, start_of
-from onlooker.inference.paths import (
+from onlooker.missing.paths import (
     Moves,
     arrange,
     draw_paths,
@@ -19,9 +20,8 @@ from onlooker.inference.paths import (
     make_gaps,
     make_moves,
 )
-from onlooker.inference.positions import draw_positions
-from onlooker.inference.problem import Problem
-from onlooker.inference.state import Data, State, count
+from onlooker.missing.positions import draw_positions
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
     from onlooker.incomplete import Incomplete

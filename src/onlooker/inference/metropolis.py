@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
-from onlooker.inference.categorical import draw_log
+from onlooker.checks import Array
+from onlooker.gibbs.categorical import draw_log
+from onlooker.gibbs.state import Counts, Tables
 from onlooker.inference.components import log_dm_by_component
-from onlooker.inference.forest import Forest, count_reach, cut, settle, tidy_slots
-from onlooker.inference.indicators import Slots
-from onlooker.inference.links import Economy
-from onlooker.inference.state import Counts, Tables
+from onlooker.partitions.indicators import Slots
+from onlooker.partitions.links.forest import Forest, count_reach, cut, settle, tidy_slots
+from onlooker.partitions.links.kernels import Economy
 
 SELF, NEAR = 0.1, 0.6
 """Shares of candidates that are the node itself, or near it; the others are any node."""
@@ -100,7 +100,7 @@ def metropolis_links(
 
     `log_weight` is ``ln [ν or f(d_ij)] - ln q(j | i)`` of the candidates, `log_current` the same
     of the links there are. A link to another component also weighs its merge ratio, as in
-    `onlooker.inference.links`.
+    `onlooker.partitions.links.kernels`.
     """
     n_nodes, n_actions = counts.node.shape
     walk = np.empty(n_nodes, dtype=np.int32)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from onlooker.dynamics.unknown import likelihood_of
+from onlooker.gibbs.slices import slice_sample_log
+from onlooker.gibbs.state import State
 from onlooker.hyper import Prior
-from onlooker.inference.hyperparameters import slice_sample_log
-from onlooker.inference.likelihoods import likelihood_of
-from onlooker.inference.problem import Layout, Problem
-from onlooker.inference.state import State
+from onlooker.problem.problem import Layout, Problem
 
 
 class ParameterSampler:

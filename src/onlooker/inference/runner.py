@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import positive_integer
+from onlooker.checks import positive_integer
+from onlooker.gibbs.state import Point, State
 from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
-from onlooker.inference.partition import PartitionSampler
-from onlooker.inference.problem import Problem
-from onlooker.inference.state import Point, State
 from onlooker.inference.tempering import TemperedChain, check_tempering, ladder
 from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.partition import PartitionSampler
+from onlooker.problem.problem import Problem
 
 _MOST_ALPHA = 1e9
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from onlooker._validation import Array
+from onlooker.checks import Array
+from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.gibbs.state import Counts, Tables
 from onlooker.inference.components import draw_component, log_dm_by_component
-from onlooker.inference.controllers import dirichlet
-from onlooker.inference.indicators import (
+from onlooker.partitions.indicators import (
     COUNTS,
     POTTS,
     IndicatorPrior,
@@ -28,7 +29,6 @@ from onlooker.inference.indicators import (
     move,
     open_slot,
 )
-from onlooker.inference.state import Counts, Tables
 
 SCANS = 3
 """Restricted scans before the last one."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array
-from onlooker.inference.forest import make_forest
-from onlooker.inference.indicator_samplers import FiniteIndicators
-from onlooker.inference.indicators import Slots
-from onlooker.inference.partition import PartitionSampler, Start, slot_arrays
-from onlooker.inference.problem import Layout
-from onlooker.inference.state import Point
+from onlooker.checks import Array
+from onlooker.gibbs.state import Point
+from onlooker.partitions.indicator_samplers import FiniteIndicators
+from onlooker.partitions.indicators import Slots
+from onlooker.partitions.links.forest import make_forest
+from onlooker.partitions.partition import PartitionSampler, Start, slot_arrays
+from onlooker.problem.problem import Layout
 
 
 def start_at(sampler: PartitionSampler, point: Point, rng: np.random.Generator) -> Start:

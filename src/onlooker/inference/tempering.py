@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array, finite_array, positive_integer
+from onlooker.checks import Array, finite_array, positive_integer
+from onlooker.gibbs.state import Data, State
 from onlooker.inference.chain import Chain
-from onlooker.inference.partition import PartitionSampler
-from onlooker.inference.problem import Problem
-from onlooker.inference.state import Data, State
+from onlooker.partitions.partition import PartitionSampler
+from onlooker.problem.problem import Problem
 
 _MOST_RUNGS = 1000
 

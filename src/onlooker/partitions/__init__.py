@@ -11,7 +11,7 @@ from onlooker.partitions.decay import (
     WindowDecay,
 )
 from onlooker.partitions.finite import Mixing, Uniform
-from onlooker.partitions.potts import Potts
+from onlooker.partitions.potts.prior import Potts
 from onlooker.partitions.static import Static
 
 __all__ = [

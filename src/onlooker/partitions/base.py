@@ -6,11 +6,11 @@ import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from onlooker.inference.problem import Problem
 from onlooker.partitions.geometry import Geometry
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import PartitionSampler
+    from onlooker.partitions.partition import PartitionSampler
 
 
 class PartitionPrior:

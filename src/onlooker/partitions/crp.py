@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onlooker._validation import positive_integer
+from onlooker.checks import positive_integer
 from onlooker.hyper import Prior, check_hyper
-from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.inference.indicator_samplers import RestaurantIndicators
+    from onlooker.partitions.indicator_samplers import RestaurantIndicators
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ChineseRestaurant(PartitionPrior):
 
     def sampler(self, problem: Problem) -> RestaurantIndicators:
         """Make the sampler."""
-        from onlooker.inference.indicator_samplers import RestaurantIndicators
+        from onlooker.partitions.indicator_samplers import RestaurantIndicators
 
         return RestaurantIndicators(
             problem.layout, self.concentration, split_merge=self.split_merge

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from onlooker._validation import positive_integer, positive_number
+from onlooker.checks import positive_integer, positive_number
 from onlooker.hyper import Exponential, LogUniform, Prior, check_hyper
-from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.decay import Decay, GaussianDecay
 from onlooker.partitions.geometry import TOLERANCE, Geometry
-from onlooker.partitions.potts import check_spatial
+from onlooker.partitions.potts.prior import check_spatial
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.inference.link_sampler import LinkOptions, LinkSampler
-    from onlooker.inference.problem import Layout
+    from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
+    from onlooker.problem.problem import Layout
 
 
 @dataclass(eq=False)
@@ -128,7 +128,7 @@ class DistanceDependent(PartitionPrior):
 
     def sampler(self, problem: Problem) -> LinkSampler:
         """Make the sampler; for Gibbs steps this finds the neighbours."""
-        from onlooker.inference.link_sampler import (
+        from onlooker.partitions.links.sampler import (
             LinkOptions,
             LinkSampler,
             MetropolisLinkSampler,
@@ -149,7 +149,7 @@ class DistanceDependent(PartitionPrior):
 
     def _inferring(self, layout: Layout, geometry: Geometry, options: LinkOptions) -> LinkSampler:
         """The sampler that draws the decay's parameters too."""
-        from onlooker.inference.inferred_decay import DecayLinkSampler, ScaleGrid
+        from onlooker.partitions.links.scales import DecayLinkSampler, ScaleGrid
 
         geometry.warn_if_doubtful()
         scales = ScaleGrid(geometry, self.decay, self.n_neighbors, self.tolerance)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker._validation import Array, positive_number
+from onlooker.checks import Array, positive_number
 from onlooker.hyper import Prior, check_hyper
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from onlooker._validation import positive_integer
+from onlooker.checks import positive_integer
 from onlooker.hyper import Prior, check_hyper
-from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.inference.indicator_samplers import FiniteIndicators
+    from onlooker.partitions.indicator_samplers import FiniteIndicators
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Uniform(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
-        from onlooker.inference.indicator_samplers import FiniteIndicators
+        from onlooker.partitions.indicator_samplers import FiniteIndicators
 
         return FiniteIndicators(problem.layout, self.n_clusters, split_merge=self.split_merge)
 
@@ -79,7 +79,7 @@ class Mixing(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
-        from onlooker.inference.indicator_samplers import FiniteIndicators
+        from onlooker.partitions.indicator_samplers import FiniteIndicators
 
         return FiniteIndicators(
             problem.layout,

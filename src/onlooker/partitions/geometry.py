@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker._validation import Array, positive_integer
-from onlooker.partitions._places import (
+from onlooker.checks import Array, positive_integer
+from onlooker.partitions.decay import Decay
+from onlooker.partitions.places import (
     check_coordinates,
     check_distances,
     in_space,
     refuse_beyond,
     refuse_overflow,
 )
-from onlooker.partitions.decay import Decay
 from onlooker.warnings import GeometryWarning, warn
 
 Metric = str | Callable[[Array, Array], float] | Array

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from onlooker.inference.problem import Problem
 from onlooker.partitions.base import PartitionPrior
+from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.inference.partition import FixedPartition
+    from onlooker.partitions.partition import FixedPartition
 
 
 @dataclass
@@ -20,6 +20,6 @@ class Static(PartitionPrior):
 
     def sampler(self, problem: Problem) -> FixedPartition:
         """Make the sampler."""
-        from onlooker.inference.partition import FixedPartition
+        from onlooker.partitions.partition import FixedPartition
 
         return FixedPartition(problem.layout)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from onlooker._validation import Array, positive_integer, positive_number
+from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.worlds._rollout import roll_out
+from onlooker.dynamics.rollout import roll_out
 
 
 class CircularMotion:

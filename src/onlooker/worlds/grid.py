@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from onlooker._validation import Array, finite_array, positive_integer, positive_number
+from onlooker.checks import Array, finite_array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
+from onlooker.dynamics.rollout import draw_actions, roll_out
 from onlooker.planning import policy_iteration
-from onlooker.worlds._rollout import draw_actions, roll_out
 from onlooker.worlds.circular import circular_expert
 
 # A table of this many entries (a 32×32 grid with 8 actions) takes 67 MB.

@@ -1,0 +1,72 @@
+"""The command line: how commands are found and how they fail."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import click
+
+from onlooker._version import __version__
+from onlooker.cli.anomaly import anomaly
+from onlooker.cli.completion import completion
+from onlooker.cli.demo import demo
+from onlooker.cli.explore import explore
+from onlooker.cli.fit import fit
+from onlooker.cli.predict import predict
+from onlooker.cli.report import report
+from onlooker.cli.reproduce import reproduce
+from onlooker.cli.summary import summary
+
+_STOPPED = 130  # what shells expect of a command that Ctrl-C ended
+
+
+class _Cli(click.Group):
+    """Commands whose errors are one clear line; a traceback only on request."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Stopped by Ctrl-C.", err=True)
+            ctx.exit(_STOPPED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if ctx.params["debug"] or getattr(error, "errno", None) == errno.EPIPE:
+                raise
+            raise click.ClickException(_one_line(error)) from error
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, ValueError | TypeError | OSError | ImportError):
+        return text
+    return f"{type(error).__name__}: {text} (onlooker --debug shows where)"
+
+
+@click.group(cls=_Cli, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="onlooker")
+@click.option("--debug", is_flag=True, envvar="ONLOOKER_DEBUG", help="Show tracebacks of errors.")
+def main(debug: bool) -> None:
+    """Watch a system move through its states and recognise the policy behind it."""
+
+
+# In few words, so that the list of commands fits 80 columns: the rest is in each command's help.
+for command, in_short in (
+    (anomaly, "Tell which of new tracks do not behave as a run has learnt."),
+    (completion, "Print a script that makes a shell complete commands."),
+    (demo, "Recognise the policy of a simulated expert and draw it."),
+    (explore, "Look at a stored run in the browser, or compare several."),
+    (fit, "Recognise the policy behind tracks of states."),
+    (predict, "Tell what is done at given states, and how sure that is."),
+    (report, "Write a stored run as one HTML file that needs no network."),
+    (reproduce, "Repeat the paper's experiments: tables, figures, a verdict."),
+    (summary, "Tell what a stored run found, and whether to trust it."),
+):
+    command.short_help = in_short
+    main.add_command(command)
+
+
+if __name__ == "__main__":
+    main()

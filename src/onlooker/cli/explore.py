@@ -1,0 +1,40 @@
+"""``onlooker explore``: a stored run as a page that answers questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from onlooker.cli.output import has_browser
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--no-browser", is_flag=True, help="Only say where the page is.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port.  [default: any that is free]"
+)
+def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
+    """Explore a stored run in the browser; two or more to compare them.
+
+    RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, also while it is
+    still written: the page follows. It is served to this machine only, until Ctrl-C.
+    """
+    from onlooker.explorer.server import Explorer
+
+    explorer = Explorer(runs, port)
+    thread = explorer.start()
+    for run in runs:
+        if not run.exists():
+            click.echo(f"There is no run {str(run)!r} yet; the page waits for it.", err=True)
+    click.echo(f"{explorer.url}\nCtrl-C ends it.")
+    try:
+        if not no_browser and has_browser():
+            click.launch(explorer.url)
+        while thread.is_alive():
+            thread.join(1.0)
+    except KeyboardInterrupt:
+        click.echo("")
+    finally:
+        explorer.close()

@@ -1,0 +1,197 @@
+"""``onlooker predict``: what is done at any state."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli.options import CommandWithNames, Names
+from onlooker.cli.output import number, print_json, require_folder, table, teller, write_csv
+
+if TYPE_CHECKING:
+    from onlooker.findings.opened import Run
+
+_MOST_ROWS = 50
+_LEAST = 0.005  # probability of an action that is shown
+
+
+@click.command(cls=CommandWithNames)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--at", multiple=True, metavar="X,Y", help="A state, its numbers separated by commas; again."
+)
+@click.option("--states-file", type=click.Path(path_type=Path), help="File with one state a row.")
+@click.option(
+    "--states", cls=Names, metavar="COLUMN...", help="Its columns.  [default: those of the fit]"
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.9,
+    show_default=True,
+    help="Probability of the credible intervals.",
+)
+@click.option(
+    "--extrapolate",
+    type=click.Choice(["map", "average", "local"]),
+    help="How states that were never visited are placed.  [default: as suits the prior]",
+)
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+def predict(
+    run: Path,
+    at: tuple[str, ...],
+    states_file: Path | None,
+    states: list[str] | None,
+    interval: float,
+    extrapolate: str | None,
+    csv_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell what is done at given states: probabilities of all actions, with intervals.
+
+    RUN is a directory that `onlooker fit` wrote, or a file of `Posterior.save`. Where the state has
+    features, give the position alone (as at the beginning of a trajectory) or all of it.
+
+    \b
+    Example:
+      onlooker predict run --at 1.0,2.0
+      onlooker predict run --states-file points.csv --csv actions.csv
+    """
+    if bool(at) == (states_file is not None):
+        raise click.UsageError("give states by --at, or a file of them by --states-file")
+    require_folder(csv_file)
+    from onlooker.findings.opened import open_run
+
+    opened = open_run(run)
+    say = teller(as_json)
+    if states_file is None:
+        points = _points(at)
+    else:
+        points = opened.record.reading.changed({}, states=states).read_points(states_file)
+    rows = _rows(opened, points, interval, extrapolate)
+    for note in opened.notes:
+        say(f"Note: {note}")
+    if csv_file is not None:
+        _write(csv_file, opened, rows)
+        say(f"{csv_file}: {len(rows):,} states.")
+    if as_json:
+        print_json(
+            {
+                "run": str(run),
+                "interval": interval,
+                "actions": opened.action_names,
+                "columns": opened.states,
+                "states": rows,
+            }
+        )
+    elif csv_file is None:
+        click.echo(_one(rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
+
+
+def _points(at: tuple[str, ...]) -> Any:
+    import numpy as np
+
+    found: list[Any] = []
+    for text in at:
+        try:
+            state = [float(part) for part in re.split(r"[,\s]+", text.strip().strip("()[]"))]
+        except ValueError:
+            raise click.BadParameter(
+                f"{text!r} is no state; write numbers like 1.0,2.0", param_hint="--at"
+            ) from None
+        if not np.isfinite(state).all():
+            raise click.BadParameter(f"{text!r} is not finite", param_hint="--at")
+        if found and len(state) != len(found[0]):
+            raise click.BadParameter(
+                f"{at[0]!r} and {text!r} have different lengths", param_hint="--at"
+            )
+        found.append(state)
+    return np.array(found)
+
+
+def _rows(run: Run, points: Any, interval: float, extrapolate: Any) -> list[dict[str, Any]]:
+    states = run.as_states(points)
+    run.settle()
+    posterior = run.posterior
+    policy = posterior.policy(states, interval=interval, extrapolate=extrapolate)
+    cluster = posterior.assign(states)
+    away = run.nearest_seen(states)
+    rows = []
+    for i, state in enumerate(states):
+        best = int(policy.mean[i].argmax())
+        rows.append(
+            {
+                "state": state.tolist(),
+                "nearest_seen": None if away is None else float(away[i]),
+                "controller": int(cluster[i]) + 1 or None,
+                "action": best,
+                "name": run.action_names[best],
+                "probability": policy.mean[i].tolist(),
+                "low": policy.low[i].tolist(),
+                "high": policy.high[i].tolist(),
+                "names": run.action_names,
+            }
+        )
+    return rows
+
+
+def _one(row: dict[str, Any], interval: float) -> str:
+    """All actions of one state that are worth a line."""
+    order = sorted(range(len(row["names"])), key=lambda j: -row["probability"][j])
+    shown = [j for j in order if row["probability"][j] >= _LEAST]
+    cells = [
+        [row["names"][j], *(f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))]
+        for j in shown
+    ]
+    of = f"controller {row['controller']}" if row["controller"] else "a controller of its own"
+    rest = 1 - sum(row["probability"][j] for j in shown)
+    left = len(order) - len(shown)
+    told = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
+    end = f"\n{left} other actions together: {rest:.3f}" if left else ""
+    away = row["nearest_seen"]
+    seen = "" if away is None else f", nearest seen {away:.4g} away"
+    return f"State {_state(row['state'])}, of {of}{seen}:\n{told}{end}"
+
+
+def _many(run: Run, rows: list[dict[str, Any]], interval: float) -> str:
+    """One line a state."""
+    cells = []
+    for row in rows[:_MOST_ROWS]:
+        j = row["action"]
+        numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
+        cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
+        if row["nearest_seen"] is not None:
+            cells[-1].append(number(row["nearest_seen"]))
+    header = [", ".join(run.states), "controller", "likely", "probability"]
+    last = [] if run.is_discrete else ["nearest seen"]
+    told = table([*header, f"low ({interval:.0%})", "high", *last], cells)
+    more = len(rows) - len(cells)
+    return f"{told}\nand {more:,} more: --csv or --json tell all" if more > 0 else told
+
+
+def _state(state: Any) -> str:
+    return ", ".join(f"{x:.5g}" for x in state) if isinstance(state, list) else str(state)
+
+
+def _write(path: Path, run: Run, rows: list[dict[str, Any]]) -> None:
+    import pandas as pd
+
+    wide = len(rows[0]["state"]) if isinstance(rows[0]["state"], list) else 1
+    names = run.states + [f"feature {i}" for i in range(wide - run.n_position)]
+    columns: dict[str, list[Any]] = {}
+    for dim, name in enumerate(names):
+        columns[name] = [
+            row["state"][dim] if isinstance(row["state"], list) else row["state"] for row in rows
+        ]
+    if not run.is_discrete:
+        columns["nearest seen"] = [row["nearest_seen"] for row in rows]
+    columns["controller"] = pd.array([row["controller"] for row in rows], dtype="Int64")  # type: ignore[assignment]
+    columns |= {"action": [r["action"] for r in rows], "name": [r["name"] for r in rows]}
+    for j, name in enumerate(run.action_names):
+        for part, word in (("probability", "p"), ("low", "low"), ("high", "high")):
+            columns[f"{word} {j} {name}"] = [row[part][j] for row in rows]
+    write_csv(path, pd.DataFrame(columns).to_csv(index=False))

@@ -1,0 +1,43 @@
+"""``onlooker report``: a stored run as one page that can be sent to anyone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from onlooker.cli.output import has_browser
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="File to write.",
+)
+@click.option("--show", is_flag=True, help="Open the report when done.")
+def report(run: Path, output: Path, show: bool) -> None:
+    """Write a report of a stored run: one file that needs no other, nor a network.
+
+    RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, finished or not,
+    or a file of `Posterior.save`.
+    """
+    from onlooker.findings.opened import require_run
+
+    require_run(run)
+    if not output.parent.is_dir():
+        raise click.ClickException(f"there is no directory {str(output.parent)!r} to write to")
+    from onlooker.explorer.report import write_report
+
+    told = write_report(run, output, lambda text: click.echo(text, err=True))
+    click.echo(
+        f"{output}: {told['bytes'] / 1e6:.1f} MB, {told['frames']} draws inside. {told['text']}"
+    )
+    if show and has_browser():
+        click.launch(str(output))
+    if not told["readable"]:
+        raise click.ClickException("the run could not be read; the page says why")

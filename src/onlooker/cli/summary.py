@@ -1,0 +1,130 @@
+"""``onlooker summary``: what a stored run says, on a page of text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli.output import number, print_json, table, teller
+
+if TYPE_CHECKING:
+    from onlooker.findings.opened import Run
+
+_SHOWN = ("mean", "sd", "q5", "q95", "ess", "r_hat")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+def summary(run: Path, as_json: bool) -> None:
+    """Tell what a stored run holds and found, and whether to trust it.
+
+    RUN is a directory that `onlooker fit` or `sample(store=...)` wrote, finished or not, or a file
+    of `Posterior.save`.
+
+    \b
+    Example:
+      onlooker summary run
+      onlooker summary run --json | jq .convergence.level
+    """
+    from onlooker.findings.opened import open_run
+
+    opened = open_run(run)
+    told = describe(opened)
+    say = teller(as_json)
+    for note in told["notes"]:
+        say(f"Note: {note}")
+    if as_json:
+        print_json(told)
+    else:
+        _print(opened, told)
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """All of it, for JSON."""
+    import numpy as np
+
+    from onlooker.explorer.overview import in_short
+    from onlooker.findings.verdict import table_rows
+    from onlooker.findings.words import findings
+
+    posterior = run.posterior
+    problem, plan, paths = posterior.problem, posterior.plan, posterior.problem.paths
+    hyper = {
+        name: {
+            "inferred": bool((values != values[0, 0]).any()),
+            "mean": float(values.mean()),
+            "low": float(np.quantile(values, 0.05)),
+            "high": float(np.quantile(values, 0.95)),
+        }
+        for name, values in posterior.hyper.items()
+    }
+    found = findings(run)
+    return {
+        "run": str(run.path),
+        "notes": run.notes,
+        "data": {
+            "file": run.record.file,
+            "columns": run.record.reading.to_dict(),
+            "trajectories": None if paths is None else len(paths.offsets) - 1,
+            "states": problem.n_nodes,
+            "transitions": problem.n_transitions,
+            "account": run.record.account,
+        },
+        "model": {
+            "dynamics": None if problem.dynamics is None else repr(problem.dynamics),
+            "actions": run.action_names,
+            "explained": run.record.explained,
+            "prior": in_short(posterior.prior),
+            "concentration": repr(plan.concentration),
+            "seed": str(plan.seed),
+            "chains": posterior.n_chains,
+            "draws": posterior.n_draws,
+            "tune": plan.tune,
+            "thin": plan.thin,
+        },
+        "hyper": hyper,
+        "diagnostics": table_rows(run.table),
+        **found,
+    }
+
+
+def _print(run: Run, told: dict[str, Any]) -> None:
+    from onlooker.findings import words
+
+    data, model = told["data"], told["model"]
+    tracks = "" if data["trajectories"] is None else f"{data['trajectories']:,} trajectories, "
+    source = "" if data["file"] is None else f"{data['file']}: "
+    click.echo(
+        f"Data: {source}{tracks}{data['states']:,} distinct states, "
+        f"{data['transitions']:,} transitions."
+    )
+    explained = model["explained"]
+    share = "" if explained is None else f"; they explain {explained['share']:.2%} of the steps"
+    click.echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
+    click.echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
+    click.echo(
+        f"Draws: {model['chains']} chains of {model['draws']:,} after {model['tune']:,} sweeps, "
+        f"seed {model['seed']}."
+    )
+    click.echo(words.tell_controllers(told["controllers"]))
+    click.echo("\n".join(words.tell_regions(run, told["regions"])))
+    rows = [
+        [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
+        if one["inferred"]
+        else [name, f"{one['mean']:.4g}", "-", "-", "fixed"]
+        for name, one in told["hyper"].items()
+    ]
+    click.echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))
+    if told["diagnostics"]:
+        rows = [
+            [one["meaning"], *(number(one[name]) for name in _SHOWN)]
+            for one in told["diagnostics"]
+            if one["r_hat"] is not None or not one["fine"]
+        ]
+        click.echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
+    click.echo("\n" + words.tell_convergence(told["convergence"]))
+    for line in words.tell_bounds(told["at_bounds"]):
+        click.echo(line)

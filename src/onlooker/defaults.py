@@ -1,0 +1,92 @@
+"""What is chosen from the tracks where nothing is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.hyper import CONCENTRATION, Exponential
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    PartitionPrior,
+)
+
+if TYPE_CHECKING:
+    from onlooker.demonstrations import Demonstrations
+    from onlooker.dynamics import TabularDynamics
+    from onlooker.dynamics.base import Dynamics
+
+CLUSTERS = 10
+"""Of the priors that need their number."""
+_OFFSET = 0.01
+_MOST_STATES = 1_000  # of a finite space, up to which all distances are computed
+_MANY = 4_000  # nodes above which links go to the nearest ones only
+_NEAREST = 100
+
+
+def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior:
+    """The distance-dependent prior with the reach of a typical step.
+
+    In a finite space without coordinates distances are counted in steps; where it is too large
+    for that, states have no place and the Chinese restaurant process must do.
+    """
+    space = distances(demos, dynamics)
+    if space is None:
+        return ChineseRestaurant(CONCENTRATION)
+    n_nodes = len(demos.distinct()[0])
+    return DistanceDependent(
+        self_link=Exponential(0.1),
+        decay=GaussianDecay(typical_step(demos, dynamics), offset=_OFFSET),
+        n_neighbors=_NEAREST if n_nodes > _MANY and isinstance(space, str) else None,
+        metric=space,
+        reassign=int(n_nodes <= _MANY),
+    )
+
+
+def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
+    """A metric for the states: its name, or a matrix; None where there is none."""
+    from onlooker.dynamics import GeographicDynamics
+
+    if not demos.is_discrete:
+        if not isinstance(moving(dynamics), GeographicDynamics):
+            return "euclidean"
+        return "haversine" if dynamics is moving(dynamics) else "chord"
+    table: Any = dynamics
+    return hops(table) if getattr(table, "n_states", _MOST_STATES + 1) <= _MOST_STATES else None
+
+
+def moving(dynamics: Any) -> Any:
+    """What moves positions, with or without features beside them."""
+    return getattr(dynamics, "dynamics", dynamics)
+
+
+def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
+    """The median length of the steps that move; 1 in a finite space."""
+    if demos.is_discrete:
+        return 1.0
+    states, next_states = demos.transitions()
+    n_position = getattr(dynamics, "n_position", demos.n_dims)
+    before, after = states[:, :n_position], next_states[:, :n_position]
+    measure = getattr(moving(dynamics), "displacements", None)
+    moves = after - before if measure is None else measure(before, after)
+    lengths = np.linalg.norm(moves, axis=1)
+    lengths = lengths[lengths > 0]
+    if not len(lengths):
+        raise ValueError("every step of the tracks stands still, so they tell no reach: --scale")
+    return float(np.median(lengths))
+
+
+def hops(dynamics: TabularDynamics) -> Array:
+    """``(S, S)``: fewest steps from one state to another, either way, whatever the actions."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    n = dynamics.n_states
+    linked = sum((matrix > 0 for matrix in dynamics.matrices), csr_array((n, n), dtype=bool))
+    apart = shortest_path(csr_array(linked, dtype=np.float64), directed=False, unweighted=True)
+    reached = np.isfinite(apart)
+    return np.where(reached, apart, apart[reached].max() + n)

@@ -1,0 +1,1 @@
+"""What every prior's kernels stand on: arrays and a generator, never a problem."""

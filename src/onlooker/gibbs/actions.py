@@ -1,0 +1,119 @@
+"""The latent actions: ``p(a_t = j) ∝ ℓ[t, j] · policy_j``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from onlooker.checks import Array
+from onlooker.gibbs.state import Counts, Data, Tables
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw(weights: Array, cumulative: Array, uniform: float) -> int:
+    """Draw an index with probability proportional to `weights`; -1 if all are zero.
+
+    The search counts instead of leaving early: a branch that cannot be foretold costs more than
+    the comparisons it saves.
+    """
+    n = len(weights)
+    total = 0.0
+    for j in range(n):
+        total += weights[j]
+        cumulative[j] = total
+    if total <= 0.0:
+        return -1
+    target = uniform * total
+    if target >= total:  # rounding must not reach an outcome of weight zero
+        target = np.nextafter(total, 0.0)
+    drawn = 0
+    for j in range(n - 1):
+        drawn += cumulative[j] <= target
+    return drawn
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_from_likelihood(actions: Array, likelihood: Array, rng: np.random.Generator) -> None:
+    """Draw every action from its likelihood alone: where chains start."""
+    cumulative = np.empty(likelihood.shape[1])
+    for t in range(len(actions)):
+        actions[t] = _draw(likelihood[t], cumulative, rng.random())
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def collapsed_actions(
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    tables: Tables,
+    skip_single: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action with the controllers integrated out.
+
+    ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α)``, ``k`` being the cluster of the
+    transition's node and α that of its component. With `skip_single`, nodes with one transition
+    are left to the blocked step.
+    """
+    n_nodes, n_actions = counts.node.shape
+    policy = np.empty(n_actions)
+    weights = np.empty(n_actions)
+    cumulative = np.empty(n_actions)
+    for i in range(n_nodes):
+        start, stop = data.first[i], data.first[i + 1]
+        if stop == start or (skip_single and stop == start + 1):
+            continue
+        # Counts stay in `policy`, as n + α, until the node is done: every number is written anew
+        # from the whole number that it stands for, so that no rounding adds up.
+        cluster = counts.cluster[labels[i]]
+        alpha = tables.alpha[tables.component[labels[i]]]
+        for j in range(n_actions):
+            policy[j] = cluster[j] + alpha
+        for t in range(start, stop):
+            old = actions[t]
+            for j in range(n_actions):
+                weights[j] = data.likelihood[t, j] * policy[j]
+            without = np.rint(policy[old] - alpha) - 1.0 + alpha
+            weights[old] = data.likelihood[t, old] * without
+            new = _draw(weights, cumulative, rng.random())
+            actions[t] = new
+            policy[old] = without
+            policy[new] = np.rint(policy[new] - alpha) + 1.0 + alpha
+        for j in range(n_actions):
+            gained = int(np.rint(policy[j] - alpha)) - cluster[j]
+            cluster[j] += gained
+            counts.node[i, j] += gained
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ordinary_actions(
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    controllers: Array,
+    skip_single: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action given the controllers: ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``."""
+    n_nodes, n_actions = counts.node.shape
+    weights = np.empty(n_actions)
+    cumulative = np.empty(n_actions)
+    for i in range(n_nodes):
+        start, stop = data.first[i], data.first[i + 1]
+        if skip_single and stop == start + 1:
+            continue
+        k = labels[i]
+        for t in range(start, stop):
+            for j in range(n_actions):
+                weights[j] = data.likelihood[t, j] * controllers[k, j]
+            new = _draw(weights, cumulative, rng.random())
+            if new < 0:  # every product underflowed: the old action stands
+                continue
+            old = actions[t]
+            actions[t] = new
+            counts.cluster[k, old] -= 1
+            counts.cluster[k, new] += 1
+            counts.node[i, old] -= 1
+            counts.node[i, new] += 1

@@ -1,0 +1,42 @@
+"""The local controllers: ``θ_k ~ Dir(ξ_k + α)``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from onlooker.checks import Array
+from onlooker.gibbs.state import Tables
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator) -> None:
+    """Draw ``out ~ Dir(counts + α)``.
+
+    In logarithms, ``ln Gamma(a) = ln Gamma(a + 1) + ln(U) / a``: for small α the plain gamma
+    draws would all underflow to zero.
+    """
+    largest = -np.inf
+    for j in range(len(out)):
+        shape = counts[j] + alpha
+        if shape >= 1.0:
+            out[j] = np.log(rng.standard_gamma(shape))
+        else:
+            out[j] = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random()) / shape
+        largest = max(largest, out[j])
+    total = 0.0
+    for j in range(len(out)):
+        out[j] = np.exp(out[j] - largest)
+        total += out[j]
+    for j in range(len(out)):
+        out[j] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_controllers(
+    controllers: Array, cluster_counts: Array, tables: Tables, rng: np.random.Generator
+) -> None:
+    """Draw the controller of every slot, given its component."""
+    for k in range(len(controllers)):
+        alpha = tables.alpha[tables.component[k]]
+        dirichlet(controllers[k], cluster_counts[k], alpha, rng)

@@ -1,0 +1,1 @@
+"""What was not seen: first guesses, and kernels that draw it."""

@@ -1,0 +1,352 @@
+"""The link graph of the ddCRP: links, components and their counts, kept up to date.
+
+Every node has one out-link, so each component has exactly one cycle (a self-link counts). Taking
+node i's link away splits its component if and only if the nodes that reach i are not all of it;
+they are found by walking in-links from i. No global search.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from onlooker.checks import Array
+from onlooker.gibbs.state import Counts
+from onlooker.partitions.indicators import Slots, close_slot, open_slot
+
+CHILD, NEXT, PREVIOUS = 0, 1, 2
+
+
+class Forest(NamedTuple):
+    """Links and what is needed to change one in little time."""
+
+    link: Array
+    """``c_i``."""
+    kin: Array
+    """``(N, 3)``: a node's first in-link (CHILD; self-links are not listed), and the nodes NEXT
+    and PREVIOUS to it that have the same target; -1 for none. Together in memory, since a walk
+    reads them together."""
+    pool: Array
+    """Member lists: slot k's nodes are ``pool[start[k] : start[k] + size[k]]``."""
+    start: Array
+    room: Array
+    """How many members slot k's stretch of the pool can hold."""
+    at: Array
+    """Each node's position in its slot's list."""
+    top: Array
+    """``top[0]``: where the unused end of the pool begins."""
+
+
+POOL_FACTOR = 4
+"""The pool holds this many entries a node: one tight copy, and room to double any list."""
+
+
+def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
+    """Build the lists of a link graph; returns them with labels and slots."""
+    import scipy.sparse
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(links)
+    graph = scipy.sparse.csr_array((np.ones(n), (np.arange(n), links)), shape=(n, n))
+    n_components, labels = connected_components(graph, directed=False)
+    labels = labels.astype(np.int32)
+    sizes = np.bincount(labels, minlength=n)
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    members = np.argsort(labels, kind="stable")
+    pool = np.zeros(POOL_FACTOR * n + 2, dtype=np.int32)
+    pool[:n] = members
+    at = np.empty(n, dtype=np.int32)
+    at[members] = np.arange(n) - start[labels[members]]
+    forest = Forest(
+        link=links.astype(np.int32),
+        kin=np.full((n, 3), -1, dtype=np.int32),
+        pool=pool,
+        start=start.astype(np.int64),
+        room=sizes.astype(np.int64),
+        at=at,
+        top=np.array([n], dtype=np.int64),
+    )
+    _list_in_links(forest)
+    slots = Slots(np.arange(n), np.arange(n), np.array([n_components], dtype=np.int64))
+    return forest, labels, slots
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _list_in_links(forest: Forest) -> None:
+    for i in range(len(forest.link) - 1, -1, -1):
+        _enlist(i, forest)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _enlist(i: int, forest: Forest) -> None:
+    """Put node i at the front of its target's in-links."""
+    j = forest.link[i]
+    if j == i:
+        return
+    head = forest.kin[j, CHILD]
+    forest.kin[i, NEXT] = head
+    forest.kin[i, PREVIOUS] = -1
+    if head >= 0:
+        forest.kin[head, PREVIOUS] = i
+    forest.kin[j, CHILD] = i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _delist(i: int, forest: Forest) -> None:
+    """Take node i out of its target's in-links."""
+    j = forest.link[i]
+    if j == i:
+        return
+    before, after = forest.kin[i, PREVIOUS], forest.kin[i, NEXT]
+    if before >= 0:
+        forest.kin[before, NEXT] = after
+    else:
+        forest.kin[j, CHILD] = after
+    if after >= 0:
+        forest.kin[after, PREVIOUS] = before
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _compact(forest: Forest, slots: Slots, size: Array) -> None:
+    """Lay all member lists out tightly at the start of the pool."""
+    copy = np.empty(len(forest.link), dtype=forest.pool.dtype)
+    top = 0
+    for p in range(slots.n[0]):
+        k = slots.order[p]
+        begin = forest.start[k]
+        forest.start[k] = top
+        forest.room[k] = size[k]
+        for m in range(size[k]):
+            copy[top] = forest.pool[begin + m]
+            top += 1
+    forest.pool[:top] = copy[:top]
+    forest.top[0] = top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reserve(k: int, needed: int, forest: Forest, slots: Slots, size: Array) -> None:
+    """See to it that slot k's list can hold `needed` members."""
+    if needed <= forest.room[k]:
+        return
+    room = 2 * needed
+    if forest.top[0] + room > len(forest.pool):
+        _compact(forest, slots, size)
+        room = min(room, len(forest.pool) - forest.top[0])
+    begin, top = forest.start[k], forest.top[0]
+    for m in range(size[k]):
+        forest.pool[top + m] = forest.pool[begin + m]
+    forest.start[k] = top
+    forest.room[k] = room
+    forest.top[0] = top + room
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _append(i: int, k: int, labels: Array, forest: Forest, slots: Slots, size: Array) -> None:
+    _reserve(k, size[k] + 1, forest, slots, size)
+    forest.pool[forest.start[k] + size[k]] = i
+    forest.at[i] = size[k]
+    labels[i] = k
+    size[k] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _take_out(i: int, k: int, forest: Forest, size: Array) -> None:
+    last = forest.pool[forest.start[k] + size[k] - 1]
+    forest.pool[forest.start[k] + forest.at[i]] = last
+    forest.at[last] = forest.at[i]
+    size[k] -= 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tidy_slots(
+    labels: Array, forest: Forest, slots: Slots, counts: Counts, component: Array
+) -> None:
+    """Number the slots in use from 0 on, in their order, if they lie scattered.
+
+    Nothing that is drawn depends on a slot's number, but memory that lies together is faster.
+    """
+    n = slots.n[0]
+    highest = 0
+    for p in range(n):
+        highest = max(highest, slots.order[p])
+    if highest < 2 * n:
+        return
+    for i in range(len(labels)):
+        labels[i] = slots.where[labels[i]]
+    used = slots.order[:n].copy()
+    for array in (counts.total, counts.size, forest.start, forest.room):
+        array[:n] = array[used]
+        array[n : highest + 1] = 0
+    component[:n] = component[used]
+    counts.cluster[:n] = counts.cluster[used]
+    counts.cluster[n : highest + 1] = 0
+    for k in range(len(slots.order)):
+        slots.order[k] = k
+        slots.where[k] = k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
+    """Collect in `walk` the nodes from which links lead to i, and i; give up beyond `most`.
+
+    The set does not depend on i's own link. Returns its size, or ``most + 1``.
+    """
+    walk[0] = i
+    n = 1
+    done = 0
+    while done < n:
+        j = forest.kin[walk[done], CHILD]
+        done += 1
+        while j >= 0:
+            if j != i:  # i's own link may close the cycle
+                if n == most:
+                    return most + 1
+                walk[n] = j
+                n += 1
+            j = forest.kin[j, NEXT]
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_reach(
+    i: int, forest: Forest, walk: Array, size: int, most: int, rng: np.random.Generator
+) -> int:
+    """Collect the nodes that reach i; 0 if that would take too long and i is to be left alone.
+
+    Beyond `most` nodes the walk goes on with a chance of one half, then again at every doubling:
+    a node is given up with a probability that depends on how many nodes reach it, never on its own
+    link, so that the steps that are taken stay exact. Where i links to itself, its whole component
+    of `size` nodes reaches it, and `walk` is not needed.
+    """
+    while True:
+        n = size if forest.link[i] == i else reach(i, forest, walk, min(most, size))
+        if n <= most:
+            return n
+        if rng.random() < 0.5:
+            return 0
+        most *= 2
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cut(
+    i: int,
+    n_reach: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    part: Array,
+) -> int:
+    """Take node i's link away (it then links to itself); returns the slot that i is in now.
+
+    `walk` holds the `n_reach` nodes that reach i. If they are less than the component, labels and
+    counts come apart: the nodes get the label of a free slot and their counts go to `part`.
+    Member lists stay as they are until `settle`, since most often the part goes back.
+    """
+    home = labels[i]
+    _delist(i, forest)
+    forest.link[i] = i
+    n_actions = len(part)
+    if n_reach == counts.size[home]:
+        part[:] = counts.cluster[home]
+        return home
+    own = slots.order[slots.n[0]]
+    part[:] = 0
+    for m in range(n_reach):
+        node = walk[m]
+        labels[node] = own
+        for j in range(n_actions):
+            part[j] += counts.node[node, j]
+    n_own = 0
+    for j in range(n_actions):
+        n_own += part[j]
+        counts.cluster[home, j] -= part[j]
+    counts.total[home] -= n_own
+    counts.size[home] -= n_reach
+    counts.total[own] = n_own
+    counts.size[own] = n_reach
+    return own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle(
+    i: int,
+    j: int,
+    home: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    part: Array,
+) -> None:
+    """Link node i to j after `cut`, and put lists, labels and counts in order again.
+
+    `home` is the slot that node i had before the cut.
+    """
+    if j != i:
+        forest.link[i] = j
+        _enlist(i, forest)
+    own, target = labels[i], labels[j]
+    if own != home:
+        _settle_part(own, home, target, walk, labels, forest, slots, counts, part)
+    elif target != own:
+        _merge(own, target, labels, forest, slots, counts)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _settle_part(
+    own: int,
+    home: int,
+    target: int,
+    walk: Array,
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    part: Array,
+) -> None:
+    """The part that was cut off goes to `target`: a slot of its own, another's, or back home."""
+    n_part, n_own = counts.size[own], counts.total[own]
+    counts.size[own] = 0
+    counts.total[own] = 0
+    if target == own:
+        open_slot(slots)
+        forest.room[own] = 0
+    if target == home:
+        counts.size[home] += n_part
+        for m in range(n_part):
+            labels[walk[m]] = home
+    else:
+        counts.size[home] += n_part  # the lists still hold the part
+        _reserve(target, counts.size[target] + n_part, forest, slots, counts.size)
+        for m in range(n_part):
+            _take_out(walk[m], home, forest, counts.size)
+            _append(walk[m], target, labels, forest, slots, counts.size)
+    for a in range(len(part)):
+        counts.cluster[target, a] += part[a]
+    counts.total[target] += n_own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _merge(
+    own: int, target: int, labels: Array, forest: Forest, slots: Slots, counts: Counts
+) -> None:
+    """Two whole components become one; the smaller one moves."""
+    kept, gone = target, own
+    if counts.size[kept] < counts.size[gone]:
+        kept, gone = gone, kept
+    _reserve(kept, counts.size[kept] + counts.size[gone], forest, slots, counts.size)
+    begin = forest.start[gone]
+    for m in range(counts.size[gone]):
+        _append(forest.pool[begin + m], kept, labels, forest, slots, counts.size)
+    for a in range(counts.cluster.shape[1]):
+        counts.cluster[kept, a] += counts.cluster[gone, a]
+    counts.total[kept] += counts.total[gone]
+    counts.cluster[gone] = 0  # a slot that is not in use holds nothing
+    counts.total[gone] = 0
+    counts.size[gone] = 0
+    close_slot(slots, gone)

@@ -1,0 +1,132 @@
+"""Parts of the ddCRP's clusters change sides together with their actions.
+
+With many transitions a node and actions that are hard to tell apart, links and actions hold each
+other: a node whose actions were drawn for one controller fits no other, and as long as it stays,
+its actions are drawn for that controller. Here both move at once. Controllers are drawn, ``θ_k ~
+Dir(ξ_k + α)``, and moved on with the actions summed out. Given them, node i's transitions have the
+likelihood ``L_ik = Π_t Σ_j ℓ[t, j] θ_kj`` in cluster k, and its link, whose removal splits the part
+P off its component, is drawn among all nodes outside of P:
+
+    p(c_i = j) ∝ f(d_ij) Π_{m ∈ P} L_{m, z_j}.
+
+No component is born or dies, so that every controller keeps its meaning. Links that close a cycle
+are left alone: whether a link does is not changed by this step. In the end all actions are drawn
+from ``ℓ[t, ·] ⊙ θ_z``, and the controllers are forgotten.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from onlooker.checks import Array
+from onlooker.gibbs.actions import ordinary_actions
+from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.gibbs.state import Counts, Data, Tables
+from onlooker.gibbs.summed import log_fits, update_controllers
+from onlooker.partitions.indicators import Slots
+from onlooker.partitions.links.forest import Forest, count_reach, cut, settle
+from onlooker.partitions.links.kernels import (
+    Desk,
+    Economy,
+    Graph,
+    any_member,
+    clear_desk,
+    draw_candidate,
+    every_cluster,
+    near_member,
+)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _score_part(n_part: int, slots: Slots, fits: Array, desk: Desk) -> bool:
+    """Score each cluster by ``ln Π_{m ∈ P} L_mk``, relative to the best one within reach.
+
+    A cluster of mass zero, without a neighbour of node i, must not set the scale: beside a much
+    better fit all that can be drawn would underflow. Returns whether anything can be drawn.
+    """
+    best = -np.inf
+    for p in range(slots.n[0]):
+        fit = -np.inf
+        if desk.mass[p + 1] > 0.0:
+            fit = 0.0
+            for m in range(n_part):
+                fit += fits[desk.walk[m], p]
+        desk.score[p + 1] = fit
+        best = max(best, fit)
+    if best == -np.inf:
+        return False
+    for p in range(slots.n[0]):
+        desk.score[p + 1] -= best
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def link_parts(
+    labels: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    fits: Array,
+    graph: Graph,
+    economy: Economy,
+    rng: np.random.Generator,
+) -> None:
+    """Draw ``p(c_i = j) ∝ f(d_ij) Π_{m ∈ P} L_{m, z_j}`` among the nodes outside of P."""
+    n_nodes, n_actions = counts.node.shape
+    desk = clear_desk(n_nodes, n_actions, economy.tries, 1)
+    for i in range(n_nodes):
+        home = labels[i]
+        if forest.link[i] == i:
+            continue
+        n_part = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
+        if n_part == 0 or n_part == counts.size[home]:  # given up, or the link closes a cycle
+            continue
+        old = forest.link[i]
+        own = cut(i, n_part, desk.walk, labels, forest, slots, counts, desk.part)
+        every_cluster(i, own, True, labels, slots, counts.size, graph, desk)
+        if not _score_part(n_part, slots, fits, desk):
+            settle(i, old, home, desk.walk, labels, forest, slots, counts, desk.part)
+            continue
+        desk.slot[0], desk.mass[0], desk.score[0] = own, 0.0, 0.0  # it must not link to itself
+        c = draw_candidate(slots.n[0] + 1, desk, rng.random())  # the part, listed last, is left out
+        k = desk.slot[c]
+        rest = rng.random() * desk.mass[c]
+        if rest < desk.near[k] or graph.offset == 0.0:
+            j = near_member(i, k, rest, labels, graph)
+        else:
+            index = min(int((rest - desk.near[k]) / graph.offset), counts.size[k] - 1)
+            j = any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
+        settle(i, j, home, desk.walk, labels, forest, slots, counts, desk.part)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def reassign(
+    labels: Array,
+    actions: Array,
+    forest: Forest,
+    slots: Slots,
+    counts: Counts,
+    tables: Tables,
+    data: Data,
+    graph: Graph,
+    economy: Economy,
+    rng: np.random.Generator,
+) -> None:
+    """Draw links between the components there are, and all actions.
+
+    With one component, or with more than ``economy.few``, nothing is done: their number does not
+    change here, so that this is no choice that depends on what is drawn.
+    """
+    n_slots = slots.n[0]
+    if n_slots < 2 or n_slots > economy.few:
+        return
+    controllers = np.empty(counts.cluster.shape)
+    for p in range(n_slots):
+        k = slots.order[p]
+        alpha = tables.alpha[tables.component[k]]
+        dirichlet(controllers[k], counts.cluster[k], alpha, rng)
+    update_controllers(controllers, slots, forest, counts, tables, data, rng)
+    fits = log_fits(controllers, slots, data)
+    link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
+    ordinary_actions(actions, labels, counts, data, controllers, False, rng)

@@ -1,0 +1,1 @@
+"""The policy at any state, from the draws."""

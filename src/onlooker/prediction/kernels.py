@@ -1,0 +1,374 @@
+"""Kernels of prediction: which cluster a state takes in each draw, and what it does there.
+
+Draws are flattened to ``B`` rows. The clusters of draw ``b`` own the rows ``first[b]`` to
+``first[b + 1] - 1`` of counts and policies; the last of them stands for a cluster that is new, so
+its counts are zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from onlooker.checks import Array
+
+BLOCK = 128  # queries that stay in the cache while the draws go by
+
+
+class Neighbours(NamedTuple):
+    """The nodes near each query state, most similar first."""
+
+    indptr: Array
+    indices: Array
+    g: Array
+    """The decaying part of the similarity."""
+    nearest: Array
+    """The one nearest node, which decides where no weight does."""
+
+
+class Weights(NamedTuple):
+    """How similarities become weights of clusters in each draw; ``(B,)`` arrays.
+
+    A cluster's score is ``Σ_j (factor · g_j + plus)`` over the neighbours in it, plus ``base`` for
+    each of its nodes, plus ``each``.
+    """
+
+    factor: Array
+    plus: Array
+    base: Array
+    each: Array
+    new: Array
+    """Score of a new cluster, or of all empty ones together."""
+    beta: Array
+    """Potts: weights are ``exp(β · score)``; empty for priors whose weights are the scores."""
+    n_slots: int
+    """Potts: clusters, empty ones included."""
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(row: Array, column: Array, distance: Array, indptr: Array) -> tuple[Array, Array]:
+    """Triplets gathered by row, and by distance within each; `indptr` holds the rows' bounds."""
+    place = indptr[:-1].copy()
+    by_row = np.empty(len(row), dtype=np.int64)
+    for p in range(len(row)):
+        by_row[place[row[p]]] = p
+        place[row[p]] += 1
+    columns = np.empty(len(row), dtype=np.int32)
+    distances = np.empty(len(row))
+    for i in range(len(indptr) - 1):
+        members = by_row[indptr[i] : indptr[i + 1]]
+        order = np.argsort(distance[members], kind="mergesort")
+        for rank in range(len(members)):
+            p = members[order[rank]]
+            columns[indptr[i] + rank] = column[p]
+            distances[indptr[i] + rank] = distance[p]
+    return columns, distances
+
+
+@njit(cache=True, nogil=True)
+def count_clusters(
+    labels: Array, actions: Array, node_of: Array, first: Array, counts: Array, size: Array
+) -> None:
+    """``ξ`` and ``ζ`` of every draw: `counts` ``(rows, A)`` and `size` ``(rows,)``, zero before."""
+    for b in range(len(labels)):
+        start = first[b]
+        for i in range(labels.shape[1]):
+            size[start + labels[b, i]] += 1
+        for t in range(len(node_of)):
+            counts[start + labels[b, node_of[t]], actions[b, t]] += 1
+
+
+@njit(cache=True, nogil=True)
+def normalise(counts: Array, first: Array, alpha: Array, policy: Array) -> None:
+    """``(ξ + α) / (ξ· + Aα)`` of every row."""
+    n_actions = counts.shape[1]
+    for b in range(len(alpha)):
+        for row in range(first[b], first[b + 1]):
+            total = 0
+            for j in range(n_actions):
+                total += counts[row, j]
+            share = 1.0 / (total + n_actions * alpha[b])
+            for j in range(n_actions):
+                policy[row, j] = (counts[row, j] + alpha[b]) * share
+
+
+@njit(cache=True, nogil=True)
+def draw_thetas(counts: Array, alpha: Array, theta: Array, rng: np.random.Generator) -> None:
+    """``θ ~ Dir(ξ + α)`` of every row, in logarithms so that a small α does not underflow."""
+    n_actions = counts.shape[1]
+    log_theta = np.empty(n_actions)
+    for row in range(len(alpha)):
+        largest = -np.inf
+        for j in range(n_actions):
+            shape = counts[row, j] + alpha[row]
+            if shape >= 1.0:
+                log_theta[j] = np.log(rng.standard_gamma(shape))
+            else:
+                boost = np.log1p(-rng.random()) / shape
+                log_theta[j] = np.log(rng.standard_gamma(shape + 1.0)) + boost
+            largest = max(largest, log_theta[j])
+        total = 0.0
+        for j in range(n_actions):
+            log_theta[j] = np.exp(log_theta[j] - largest)
+            total += log_theta[j]
+        for j in range(n_actions):
+            theta[row, j] = log_theta[j] / total
+
+
+@njit(cache=True, nogil=True)
+def add_policies(clusters: Array, first: Array, policy: Array, out: Array) -> None:
+    """Sum the policies of the chosen `clusters` ``(B, n)`` over the draws into `out` ``(n, A)``."""
+    n_draws, n = clusters.shape
+    for start in range(0, n, BLOCK):
+        for b in range(n_draws):
+            for q in range(start, min(n, start + BLOCK)):
+                row = first[b] + clusters[b, q]
+                for j in range(out.shape[1]):
+                    out[q, j] += policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def _deciding(size: Array, first: Array, near: Neighbours, weights: Weights, rest: Array) -> Array:
+    """How many of a query's first neighbours decide on their own if they agree, in any draw.
+
+    They do if their weight exceeds that of all the others by more than any cluster's size and a
+    new cluster could make up for; 0: never. `rest` is filled with the sums of ``g`` from each
+    neighbour on.
+    """
+    most = 0.0  # that a cluster without neighbours can score
+    for b in range(len(weights.base)):
+        most = max(most, weights.new[b])
+        for row in range(first[b], first[b + 1] - 1):
+            most = max(most, weights.base[b] * size[row] + weights.each[b])
+    least_factor, most_factor = weights.factor.min(), weights.factor.max()
+    least_plus, most_plus = weights.plus.min(), weights.plus.max()
+    enough = np.zeros(len(near.nearest), dtype=np.int64)
+    for q in range(len(enough)):
+        start, stop = near.indptr[q], near.indptr[q + 1]
+        total = 0.0
+        for p in range(stop - 1, start - 1, -1):
+            total += near.g[p]
+            rest[p] = total
+        own = 0.0
+        for p in range(start, stop):
+            own += least_factor * near.g[p] + least_plus
+            others = most_plus * (stop - p - 1)
+            if p + 1 < stop:
+                others += most_factor * rest[p + 1]
+            if own - others > most:
+                enough[q] = p + 1 - start
+                break
+    return enough
+
+
+@njit(cache=True, nogil=True)
+def likely_clusters(
+    labels: Array, size: Array, first: Array, near: Neighbours, weights: Weights, out: Array
+) -> None:
+    """The most likely cluster of each query in each draw, into `out` ``(B, n)``.
+
+    Neighbours come most similar first, and the search ends as soon as those that are left could
+    not change its outcome; mostly at once, since near nodes agree.
+    """
+    n_queries = len(near.nearest)
+    rest = np.zeros(len(near.g) + 1)
+    enough = _deciding(size, first, near, weights, rest)
+    score = np.zeros(labels.shape[1] + 1)
+    for start in range(0, n_queries, BLOCK):
+        for b in range(len(labels)):
+            factor, plus = weights.factor[b], weights.plus[b]
+            base, each = weights.base[b], weights.each[b]
+            n_clusters = first[b + 1] - first[b] - 1
+            top, highest, second = n_clusters, weights.new[b], -1.0
+            for k in range(n_clusters):
+                score[k] = base * size[first[b] + k] + each
+                if score[k] > highest:
+                    top, highest, second = k, score[k], highest
+                elif score[k] > second:
+                    second = score[k]
+            for q in range(start, min(n_queries, start + BLOCK)):
+                p, stop = near.indptr[q], near.indptr[q + 1]
+                if enough[q] > 0:
+                    k = labels[b, near.indices[p]]
+                    differ = 0
+                    for agreeing in range(p + 1, p + enough[q]):
+                        differ += labels[b, near.indices[agreeing]] != k
+                    if differ == 0:
+                        out[b, q] = k
+                        continue
+                best, value, other = top, highest, second
+                while p < stop:
+                    k = labels[b, near.indices[p]]
+                    score[k] += factor * near.g[p] + plus
+                    if k == best:
+                        value = score[k]
+                    elif score[k] > value:
+                        best, value, other = k, score[k], value
+                    elif score[k] > other:
+                        other = score[k]
+                    p += 1
+                    if p < stop and value - other > factor * rest[p] + plus * (stop - p):
+                        break
+                out[b, q] = best if value > 0.0 else labels[b, near.nearest[q]]
+                for back in range(near.indptr[q], p):
+                    k = labels[b, near.indices[back]]
+                    score[k] = base * size[first[b] + k] + each
+
+
+@njit(cache=True, nogil=True)
+def _cluster_weights(
+    b: int,
+    q: int,
+    labels: Array,
+    size: Array,
+    first: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> float:
+    """Weights of all clusters of draw b for query q, the new one last; returns their sum."""
+    n_clusters = first[b + 1] - first[b] - 1
+    for k in range(n_clusters):
+        out[k] = weights.base[b] * size[first[b] + k] + weights.each[b]
+    for p in range(near.indptr[q], near.indptr[q + 1]):
+        out[labels[b, near.indices[p]]] += weights.factor[b] * near.g[p] + weights.plus[b]
+    out[n_clusters] = weights.new[b]
+    if len(weights.beta) > 0:
+        largest = 0.0
+        for k in range(n_clusters):
+            largest = max(largest, out[k])
+        beta = weights.beta[b]
+        for k in range(n_clusters):
+            out[k] = np.exp(beta * (out[k] - largest))
+        n_empty = weights.n_slots - n_clusters
+        out[n_clusters] = n_empty * np.exp(-beta * largest)
+    total = 0.0
+    for k in range(n_clusters + 1):
+        total += out[k]
+    if total <= 0.0:
+        out[labels[b, near.nearest[q]]] = 1.0
+        total = 1.0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_mixtures(
+    labels: Array,
+    size: Array,
+    first: Array,
+    policy: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> None:
+    """Sum over the draws of each query's mixture of policies, into `out` ``(n, A)``."""
+    share = np.empty(labels.shape[1] + 1)
+    for start in range(0, len(out), BLOCK):
+        for b in range(len(labels)):
+            for q in range(start, min(len(out), start + BLOCK)):
+                total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+                for row in range(first[b], first[b + 1]):
+                    weight = share[row - first[b]] / total
+                    if weight > 0.0:
+                        for j in range(out.shape[1]):
+                            out[q, j] += weight * policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def add_potts_mixtures(
+    labels: Array,
+    size: Array,
+    first: Array,
+    policy: Array,
+    near: Neighbours,
+    weights: Weights,
+    out: Array,
+) -> None:
+    """`add_mixtures` for weights ``exp(β · score)``.
+
+    What clusters without neighbours contribute is the same for all queries, so each query only
+    adds what its neighbours change.
+    """
+    n_actions = out.shape[1]
+    score = np.empty(labels.shape[1] + 1)
+    background = np.empty(n_actions)
+    mixed = np.empty(n_actions)
+    for start in range(0, len(out), BLOCK):
+        for b in range(len(labels)):
+            beta, base, each = weights.beta[b], weights.base[b], weights.each[b]
+            n_clusters = first[b + 1] - first[b] - 1
+            top = 0.0  # the score of an empty cluster
+            for k in range(n_clusters):
+                score[k] = base * size[first[b] + k] + each
+                top = max(top, score[k])
+            at_rest = (weights.n_slots - n_clusters) * np.exp(-beta * top)
+            background[:] = at_rest / n_actions
+            for k in range(n_clusters):
+                weight = np.exp(beta * (score[k] - top))
+                at_rest += weight
+                for j in range(n_actions):
+                    background[j] += weight * policy[first[b] + k, j]
+            for q in range(start, min(len(out), start + BLOCK)):
+                highest = top
+                for p in range(near.indptr[q], near.indptr[q + 1]):
+                    k = labels[b, near.indices[p]]
+                    score[k] += weights.factor[b] * near.g[p] + weights.plus[b]
+                    highest = max(highest, score[k])
+                shift = np.exp(beta * (top - highest))
+                total = at_rest * shift
+                for j in range(n_actions):
+                    mixed[j] = background[j] * shift
+                for p in range(near.indptr[q], near.indptr[q + 1]):
+                    k = labels[b, near.indices[p]]
+                    row = first[b] + k
+                    rested = base * size[row] + each
+                    if score[k] != rested:
+                        gain = np.exp(beta * (score[k] - highest))
+                        gain -= np.exp(beta * (rested - highest))
+                        score[k] = rested
+                        total += gain
+                        for j in range(n_actions):
+                            mixed[j] += gain * policy[row, j]
+                for j in range(n_actions):
+                    out[q, j] += mixed[j] / total
+
+
+@njit(cache=True, nogil=True)
+def add_weighted_policies(
+    labels: Array, first: Array, policy: Array, weight: Array, out: Array
+) -> None:
+    """Sum the policies of the nodes over the draws, draw b times ``weight[b]``."""
+    for b in range(len(labels)):
+        for i in range(labels.shape[1]):
+            row = first[b] + labels[b, i]
+            for j in range(out.shape[1]):
+                out[i, j] += weight[b] * policy[row, j]
+
+
+@njit(cache=True, nogil=True)
+def draw_clusters(
+    labels: Array,
+    size: Array,
+    first: Array,
+    near: Neighbours,
+    weights: Weights,
+    uniforms: Array,
+    out: Array,
+) -> None:
+    """Draw a cluster of each query in each draw by its weights, into `out` ``(B, n)``."""
+    share = np.empty(labels.shape[1] + 1)
+    for b in range(len(labels)):
+        n = first[b + 1] - first[b]
+        for q in range(out.shape[1]):
+            total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+            target = uniforms[b, q] * total
+            chosen = -1
+            for k in range(n):
+                if share[k] > 0.0:  # rounding must not reach a weight of zero
+                    chosen = k
+                    target -= share[k]
+                    if target < 0.0:
+                        break
+            out[b, q] = chosen

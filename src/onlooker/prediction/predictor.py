@@ -1,0 +1,382 @@
+"""The policy at any state: which clusters it may join in each draw, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.gibbs.state import Tables, make_tables
+from onlooker.hyper import DirichletMixture
+from onlooker.inference.components import draw_components, mixed_policy, shares_of
+from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.geometry import TOLERANCE
+from onlooker.partitions.weights import Strategy, is_spatial, weights_of
+from onlooker.prediction import kernels
+from onlooker.prediction.kernels import Neighbours, Weights
+from onlooker.prediction.mixtures import add_linear_mixtures
+from onlooker.prediction.neighbours import Finder, no_neighbours, smooth, take
+from onlooker.problem.problem import Problem
+
+_ENTRIES = 1 << 23  # numbers held at a time
+_FEWEST = 1000  # controllers drawn at least for an interval
+
+
+class PolicyInterval(NamedTuple):
+    """A policy with its credible interval, ``(n, A)`` each."""
+
+    mean: Array
+    low: Array
+    high: Array
+
+
+class Rule(NamedTuple):
+    """How states that are no nodes are treated."""
+
+    strategy: Strategy
+    n_neighbors: int | None
+
+
+@dataclass
+class Clusters:
+    """The clusters of some draws; `onlooker.prediction.kernels` tells the layout."""
+
+    index: Array
+    """Which draws these are."""
+    labels: Array
+    first: Array
+    counts: Array
+    size: Array
+    hyper: dict[str, Array]
+    tables: Tables | None = None
+    """The controllers' prior, where each has an α of its own."""
+
+    @cached_property
+    def policy(self) -> Array:
+        """``(ξ + α) / (ξ· + Aα)`` of every cluster, an α of its own integrated out."""
+        if self.tables is not None:
+            return mixed_policy(self.counts, self._shares, self.tables.alpha)
+        policy = np.empty(self.counts.shape)
+        kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
+        return policy
+
+    @cached_property
+    def square(self) -> Array:
+        """``E[θ_j²]`` of every cluster, ``θ ~ Dir(ξ + α)``."""
+        if self.tables is None:
+            return _second_moment(self.counts, self._expand(self.hyper["alpha"]))
+        square = np.zeros(self.counts.shape)
+        for share, alpha in zip(self._shares.T, self.tables.alpha, strict=True):
+            square += share[:, None] * _second_moment(self.counts, np.full(len(share), alpha))
+        return square
+
+    @cached_property
+    def _shares(self) -> Array:
+        """``p(g | ξ)`` of every cluster."""
+        assert self.tables is not None
+        return shares_of(self.counts, self.tables)[0]
+
+    def _expand(self, values: Array) -> Array:
+        """What each draw has, for each of its clusters."""
+        return np.repeat(values, np.diff(self.first))
+
+    @cached_property
+    def alpha(self) -> Array:
+        """``E[α]`` of every cluster."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        return np.asarray(self._shares @ self.tables.alpha)
+
+    def draw_alpha(self, rng: np.random.Generator) -> Array:
+        """The α of every cluster; drawn, where each has its own."""
+        if self.tables is None:
+            return self._expand(self.hyper["alpha"])
+        component = np.empty(len(self.counts), dtype=np.int8)
+        tables = self.tables._replace(component=component)
+        draw_components(self.counts, self.counts.sum(axis=1, dtype=np.int64), tables, rng)
+        return np.asarray(tables.alpha[component])
+
+    def thetas(self, rng: np.random.Generator) -> Array:
+        """``θ ~ Dir(ξ + α)`` of every cluster."""
+        theta = np.empty(self.counts.shape)
+        kernels.draw_thetas(self.counts, self.draw_alpha(rng), theta, rng)
+        return theta
+
+    def get(self, name: str, fixed: Any) -> Array:
+        """Draws of a hyper-parameter, or what it is fixed to."""
+        if name in self.hyper:
+            return self.hyper[name]
+        return np.full(len(self.index), float(fixed))
+
+    def take(self, chosen: Array) -> Clusters:
+        """Some of these draws."""
+        n_rows = np.diff(self.first)[chosen]
+        first = np.concatenate([[0], np.cumsum(n_rows)])
+        rows = np.repeat(self.first[:-1][chosen] - first[:-1], n_rows) + np.arange(first[-1])
+        hyper = {name: values[chosen] for name, values in self.hyper.items()}
+        return Clusters(
+            self.index[chosen],
+            self.labels[chosen],
+            first,
+            self.counts[rows],
+            self.size[rows],
+            hyper,
+            self.tables,
+        )
+
+
+class Predictor:
+    """The draws of all chains in one row, ready to be asked.
+
+    Parameters
+    ----------
+    problem, prior
+        As in the posterior.
+    labels, actions
+        ``(B, N)`` and ``(B, M)``.
+    hyper
+        ``(B,)`` each; ``"alpha"`` at least, unless there is a `mixture`.
+    seed
+        Of the controllers that intervals are made of.
+    starts
+        ``(B, M)``: where transitions start, if that differs between the draws.
+    mixture
+        The controllers' prior, where each has an α of its own.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        prior: PartitionPrior,
+        labels: Array,
+        actions: Array,
+        hyper: Mapping[str, Array],
+        seed: int,
+        starts: Array | None = None,
+        mixture: DirichletMixture | None = None,
+    ) -> None:
+        self.problem = problem
+        self.prior = prior
+        self.labels = labels
+        self.actions = actions
+        self.hyper = hyper
+        self.seed = seed
+        self.starts = starts
+        self.mixture = mixture
+        self._kept: Clusters | None = None
+        self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
+
+    @cached_property
+    def _finder(self) -> Finder:
+        geometry = self.prior.geometry(self.problem)
+        assert geometry is not None
+        return Finder(geometry)
+
+    @cached_property
+    def _tables(self) -> Tables | None:
+        if self.mixture is None:
+            return None
+        return make_tables(self.mixture, self.problem.n_actions, self.problem.n_transitions)
+
+    # -- draws, block by block ------------------------------------------------------------------
+
+    def blocks(self) -> Iterator[Clusters]:
+        """All draws, as many at a time as memory should hold."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        rows = self.labels.max(axis=1).astype(np.int64) + 2
+        cost = np.maximum(rows * self.problem.n_actions, self.problem.n_nodes)
+        block = np.cumsum(cost) // _ENTRIES
+        for number in np.unique(block):
+            chosen = np.flatnonzero(block == number)
+            clusters = self._count(chosen, rows[chosen])
+            if len(chosen) == len(rows):
+                self._kept = clusters
+            yield clusters
+
+    def _count(self, chosen: Array, rows: Array) -> Clusters:
+        first = np.concatenate([[0], np.cumsum(rows)])
+        counts = np.zeros((first[-1], self.problem.n_actions), dtype=np.int32)
+        size = np.zeros(first[-1], dtype=np.int64)
+        labels = self.labels[chosen].astype(np.int32)
+        actions = self.actions[chosen].astype(np.int32)
+        node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
+        if self.starts is None:
+            kernels.count_clusters(labels, actions, node_of, first, counts, size)
+        else:
+            for b, draw in enumerate(chosen):
+                one = slice(b, b + 1)
+                node_of = self.starts[draw].astype(np.int64)
+                kernels.count_clusters(
+                    labels[one], actions[one], node_of, first[b : b + 2], counts, size
+                )
+        hyper = {name: values[chosen] for name, values in self.hyper.items()}
+        return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
+
+    def _placed(
+        self, clusters: Clusters, states: Array, rule: Rule
+    ) -> Iterator[tuple[Clusters, Neighbours, Weights]]:
+        """Neighbours of `states` and weights of clusters, for draws that share a length scale."""
+        if not is_spatial(self.prior):
+            yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
+            return
+        decay = self.prior.decay  # type: ignore[attr-defined]
+        tolerance = getattr(self.prior, "tolerance", TOLERANCE)
+        scales = clusters.get("scale", decay.scale)
+        for scale in np.unique(scales):
+            same = np.flatnonzero(scales == scale)
+            group = clusters if len(same) == len(scales) else clusters.take(same)
+            found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
+            if self._found[0] is not states or self._found[1] != found:
+                self._found = (states, found, self._finder.find(states, *found))
+            yield group, self._found[2], self._weights(group, rule)
+
+    def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
+        n_used = np.diff(clusters.first) - 1
+        return weights_of(self.prior, clusters.get, n_used, rule.strategy, rule.n_neighbors)
+
+    # -- mean -----------------------------------------------------------------------------------
+
+    def at_nodes(self) -> Array:
+        """``(N, A)``: the posterior mean policy at the nodes."""
+        total = np.zeros((self.problem.n_nodes, self.problem.n_actions))
+        for clusters in self.blocks():
+            kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
+        return total / len(self.labels)
+
+    def alpha_at_nodes(self) -> Array:
+        """``(N,)``: the posterior mean of the α of each node's controller."""
+        total = np.zeros((self.problem.n_nodes, 1))
+        for clusters in self.blocks():
+            kernels.add_policies(clusters.labels, clusters.first, clusters.alpha[:, None], total)
+        return total[:, 0] / len(self.labels)
+
+    def elsewhere(self, states: Array, rule: Rule) -> Array:
+        """``(n, A)``: the same at states that are no nodes."""
+        out = np.zeros((len(states), self.problem.n_actions))
+        if not is_spatial(self.prior) and len(states) > 1:  # all such states are alike
+            out[:] = self.elsewhere(states[:1], rule)
+            return out
+        for part in _parts(len(states), max(self.problem.n_nodes, len(self.labels))):
+            for clusters in self.blocks():
+                for group, near, weights in self._placed(clusters, states[part], rule):
+                    self._add(group, near, weights, rule.strategy, out[part])
+        return out / len(self.labels)
+
+    def each(self, states: Array, node: Array, rule: Rule, draws: Array) -> Iterator[Array]:
+        """The policy at `states` by each one of `draws`, ``(n, A)``."""
+        known = node >= 0
+        others = states[~known]
+        rows = self.labels[draws].max(axis=1).astype(np.int64) + 2
+        for draw, n_rows in zip(draws, rows, strict=True):
+            clusters = self._count(np.array([draw]), np.array([n_rows]))
+            policy = np.zeros((len(states), self.problem.n_actions))
+            policy[known] = clusters.policy[clusters.labels[0, node[known]]]
+            if len(others):
+                part = np.zeros((len(others), self.problem.n_actions))
+                for group, near, weights in self._placed(clusters, others, rule):
+                    self._add(group, near, weights, rule.strategy, part)
+                policy[~known] = part
+            yield policy
+
+    def _add(
+        self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array
+    ) -> None:
+        draws = (group.labels, group.size, group.first)
+        if strategy == "map":
+            chosen = np.empty((len(group.labels), len(out)), dtype=np.int32)
+            kernels.likely_clusters(*draws, near, weights, chosen)
+            kernels.add_policies(chosen, group.first, group.policy, out)
+        elif strategy == "average" and len(weights.beta):
+            kernels.add_potts_mixtures(*draws, group.policy, near, weights, out)
+        elif strategy == "average":
+            rest = add_linear_mixtures(group.labels, group.first, group.policy, near, weights, out)
+            if len(rest):
+                some = np.zeros((len(rest), out.shape[1]))
+                kernels.add_mixtures(*draws, group.policy, take(near, rest), weights, some)
+                out[rest] += some
+        else:  # the weights are the same in every draw, so each node may be averaged first
+            nodes = np.zeros((self.problem.n_nodes, self.problem.n_actions))
+            kernels.add_policies(group.labels, group.first, group.policy, nodes)
+            out += smooth(near, nodes)
+
+    def likely(self, states: Array, rule: Rule) -> Array:
+        """``(B, n)``: the most likely cluster in each draw; one above the last if it is new."""
+        out = np.empty((len(self.labels), len(states)), dtype=np.int32)
+        for part in _parts(len(states), max(self.problem.n_nodes, len(self.labels))):
+            for clusters in self.blocks():
+                for group, near, weights in self._placed(clusters, states[part], rule):
+                    chosen = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
+                    kernels.likely_clusters(
+                        group.labels, group.size, group.first, near, weights, chosen
+                    )
+                    out[group.index, part] = chosen
+        return out
+
+    # -- spread ---------------------------------------------------------------------------------
+
+    def quantiles(
+        self, states: Array, node: Array, rule: Rule, levels: tuple[float, float]
+    ) -> tuple[Array, Array]:
+        """Quantiles of the policy at `states`, whose nodes are `node` (-1: none), ``(n, A)`` each.
+
+        A draw stands for ``θ ~ Dir(ξ_z + α)``, not for its mean: the uncertainty that is left
+        when the counts are known belongs to it. Where clusters are mixed, ``z`` is drawn too.
+        """
+        repeats = -(-_FEWEST // len(self.labels))
+        n_values = repeats * len(self.labels)
+        low = np.empty((len(states), self.problem.n_actions))
+        high = np.empty_like(low)
+        for part in _parts(
+            len(states), max(n_values * self.problem.n_actions, self.problem.n_nodes)
+        ):
+            values = np.empty((n_values, *low[part].shape))
+            for number, clusters in enumerate(self.blocks()):
+                # two streams: controllers do not depend on which states are asked for
+                for_theta = np.random.default_rng([self.seed, number, 0])
+                for_rows = np.random.default_rng([self.seed, number, 1])
+                for repeat in range(repeats):
+                    rows = self._draw_rows(clusters, states[part], node[part], rule, for_rows)
+                    at = repeat * len(self.labels) + clusters.index
+                    values[at] = clusters.thetas(for_theta)[rows]
+            low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
+        return low, high
+
+    def _draw_rows(
+        self, clusters: Clusters, states: Array, node: Array, rule: Rule, rng: np.random.Generator
+    ) -> Array:
+        """``(B, n)``: the row of a cluster of each state in each draw."""
+        chosen = np.empty((len(clusters.index), len(states)), dtype=np.int32)
+        other = node < 0
+        chosen[:, ~other] = clusters.labels[:, node[~other]]
+        if other.any():
+            for group, near, weights in self._placed(clusters, states[other], rule):
+                draws = (group.labels, group.size, group.first)
+                picked = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
+                if rule.strategy == "map":
+                    kernels.likely_clusters(*draws, near, weights, picked)
+                else:
+                    uniforms = rng.random(picked.shape)
+                    kernels.draw_clusters(*draws, near, weights, uniforms, picked)
+                rows = np.searchsorted(clusters.index, group.index)
+                chosen[np.ix_(rows, np.flatnonzero(other))] = picked
+        return clusters.first[:-1, None] + chosen
+
+
+def _second_moment(counts: Array, alpha: Array) -> Array:
+    """``E[θ_j²]`` for ``θ ~ Dir(ξ + α)``."""
+    total = counts.sum(axis=1) + counts.shape[1] * alpha
+    mean = (counts + alpha[:, None]) / total[:, None]
+    return np.asarray(mean**2 + mean * (1 - mean) / (total + 1)[:, None])
+
+
+def _parts(n: int, cost: int) -> Iterator[slice]:
+    """Slices of `n` states that keep ``cost`` numbers each within what memory should hold."""
+    step = max(1, _ENTRIES // cost)
+    for start in range(0, n, step):
+        yield slice(start, min(n, start + step))

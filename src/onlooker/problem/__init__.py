@@ -1,0 +1,5 @@
+"""The one form that every model sees: nodes, transitions and their likelihoods."""
+
+from onlooker.problem.problem import Layout, Paths, Problem
+
+__all__ = ["Layout", "Paths", "Problem"]

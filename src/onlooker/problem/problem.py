@@ -1,0 +1,370 @@
+"""The one form that every model sees: nodes, transitions and their likelihoods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from onlooker.checks import Array, as_array, read_only
+from onlooker.demonstrations import Demonstrations, as_states, distinct_states
+from onlooker.dynamics.base import Dynamics, unknown_parameters
+from onlooker.hyper import Prior
+from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
+
+_FAR = 5.0  # sigma
+_SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
+_TAKEN = {"alpha", "beta", "gamma", "nu", "offset", "scale"}  # names of other hyper-parameters
+
+
+class Paths(NamedTuple):
+    """Trajectories as nodes, one after the other; inference does without, pictures do not."""
+
+    nodes: Array
+    """The node of every state seen."""
+    offsets: Array
+    """Where each trajectory starts in `nodes`, and where the last one ends."""
+    names: Array | None = None
+    """The name of each trajectory, as text, if they have others than their numbers."""
+
+
+class Problem:
+    """Transitions between nodes, with the likelihood of each under every action.
+
+    All that inference needs: finite or continuous, one trajectory or a thousand.
+
+    Parameters
+    ----------
+    node_of
+        ``(M,)``: the node where each transition starts.
+    loglik
+        ``(M, A)``: ``ln T(s' | s, j)`` of each transition under every action, ``-inf`` allowed.
+    states
+        ``(N,)`` integers or ``(N, d)`` floats: the state of every node. Each distinct state is
+        one node. Without it, nodes are the integers up to the largest in `node_of`.
+
+    Examples
+    --------
+    >>> from onlooker.dynamics import DisplacementDynamics
+    >>> compass = DisplacementDynamics.compass(8)
+    >>> Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.1, 1.0]]], compass)
+    Problem(3 nodes, 3 transitions, 8 actions)
+    """
+
+    def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:
+        self._set(node_of, loglik, states)
+        self._warn_of_unidentifiable()
+
+    def _set(self, node_of: Any, loglik: Any, states: Any) -> None:
+        if isinstance(node_of, Demonstrations) or isinstance(loglik, Dynamics):
+            raise TypeError(
+                "Problem takes node_of and loglik; for demonstrations and dynamics use "
+                "Problem.from_demonstrations(demos, dynamics)"
+            )
+        node_of = as_array("node_of", node_of)
+        if node_of.dtype.kind not in "iu" or node_of.ndim != 1 or len(node_of) == 0:
+            raise ValueError(
+                "node_of must be (M,) integers with M > 0, "
+                f"got dtype {node_of.dtype} and shape {node_of.shape}"
+            )
+        states = np.arange(int(node_of.max()) + 1) if states is None else as_states(states)
+        self.states = read_only(states)
+        bad = (node_of < 0) | (node_of >= len(states))
+        if bad.any():
+            where = int(np.argmax(bad))
+            raise ValueError(
+                f"node_of holds {node_of[where]} at index {where}; there are {len(states)} nodes"
+            )
+        self._refuse_repeated_states()
+        self.node_of = read_only(node_of.astype(np.int64))
+        self.loglik = read_only(_check_loglik(loglik, len(node_of)))
+        self.dynamics: Dynamics | None = None
+        self.next_states: Array | None = None
+        self.paths: Paths | None = None
+        self.incomplete: Incomplete | None = None
+
+    def _warn_of_unidentifiable(self) -> None:
+        if self.unidentifiable_share > 0:
+            warn(
+                f"{self.unidentifiable_share:.1%} of the transitions are equally likely under "
+                "every action, so they say nothing about the policy; check the noise of the "
+                "dynamics if that surprises you",
+                UnidentifiableActionsWarning,
+            )
+
+    @classmethod
+    def from_demonstrations(
+        cls,
+        demos: Demonstrations | IncompleteDemonstrations,
+        dynamics: Dynamics,
+        nodes: Literal["visited", "all"] | Any = "visited",
+        *,
+        observation_noise: float | Prior | None = None,
+    ) -> Self:
+        """Build the problem from what was seen and how the world moves.
+
+        Parameters
+        ----------
+        demos
+            The demonstrations.
+        dynamics
+            The model of the world.
+        nodes
+            Which states carry an indicator. ``"visited"``: every distinct state seen, the last of
+            each trajectory included. ``"all"``: every state of a finite space. An array of states:
+            the visited ones and these, which join the inference without a transition.
+            ``"all"`` where integer states are unseen.
+        observation_noise
+            Standard deviation of Gaussian noise that positions were seen with: a number fixes it,
+            a prior infers it (``posterior.hyper["observation_noise"]``). Positions are then
+            unknown, and so are those that were not seen; the nodes stay where they were seen, or
+            on the straight line between those that were.
+        """
+        if not isinstance(demos, Demonstrations | IncompleteDemonstrations):
+            demos = Demonstrations(demos)
+        if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
+            what = dynamics if isinstance(dynamics, type) else type(dynamics)
+            raise TypeError(
+                f"dynamics must be a model with n_actions, log_likelihood and sample, such as "
+                f"TabularDynamics(T), got {what.__name__}"
+            )
+        incomplete = None
+        if isinstance(demos, IncompleteDemonstrations) or observation_noise is not None:
+            from onlooker.missing.gaps import completed
+
+            demos, incomplete = completed(demos, dynamics, nodes, observation_noise)
+        states, next_states = demos.transitions()
+        loglik = dynamics.log_likelihood(states, next_states)
+        if np.shape(loglik) != (demos.n_transitions, dynamics.n_actions):
+            raise ValueError(
+                f"dynamics.log_likelihood gave shape {np.shape(loglik)} for "
+                f"{demos.n_transitions} transitions and {dynamics.n_actions} actions"
+            )
+        node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
+        problem = cls.__new__(cls)
+        problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
+        problem.set_world(dynamics, next_states)
+        problem.incomplete = incomplete
+        problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
+        if incomplete is None:  # else the likelihoods are those of a first guess
+            problem._warn_of_unidentifiable()
+            _warn_of_misfit(dynamics, problem.loglik)
+        return problem
+
+    def extended(self, demos: Demonstrations) -> Problem:
+        """The problem with more demonstrations: old nodes and transitions first, as they are."""
+        if self.incomplete is not None:
+            raise ValueError("a problem with unseen or noisy states cannot be extended yet")
+        if self.dynamics is None:
+            raise ValueError(
+                "the problem was made without dynamics, so new transitions have no likelihood; "
+                "make it by Problem.from_demonstrations"
+            )
+        if demos.states.shape[1:] != self.states.shape[1:]:
+            raise ValueError(
+                f"new demonstrations have states of shape {demos.states.shape[1:]}, "
+                f"the problem's have {self.states.shape[1:]}"
+            )
+        starts, ends = demos.transitions()
+        loglik = self.dynamics.log_likelihood(starts, ends)
+        states, node = distinct_states(np.concatenate([self.states, demos.states]))
+        new = Problem.__new__(Problem)
+        new._set(
+            np.concatenate([self.node_of, node[self.n_nodes :][demos.transition_starts()]]),
+            np.concatenate([self.loglik, loglik]),
+            states,
+        )
+        if self.paths is not None:
+            old = self.paths.names
+            if old is None:
+                old = np.arange(len(self.paths.offsets) - 1).astype(np.str_)
+            new.paths = Paths(
+                np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
+                np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
+                _own_names(np.concatenate([old, _names_from(demos, len(old))])),
+            )
+        known = self.next_states is not None
+        new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
+        return new
+
+    def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
+        """Keep the model of the world, and where the transitions end."""
+        taken = _TAKEN & unknown_parameters(dynamics).keys()
+        if taken:
+            raise ValueError(
+                f"dynamics has a parameter called {min(taken)!r}, the name of another "
+                "hyper-parameter; rename it"
+            )
+        self.dynamics = dynamics
+        self.next_states = None if next_states is None else read_only(next_states)
+
+    @property
+    def parameters(self) -> dict[str, Prior]:
+        """Unknown parameters of the dynamics, with their priors."""
+        return {} if self.next_states is None else unknown_parameters(self.dynamics)
+
+    def _refuse_repeated_states(self) -> None:
+        distinct, index = distinct_states(self.states)
+        if len(distinct) < len(self.states):
+            second = int(np.argmax(np.bincount(index)[index] > 1))
+            twin = int(np.flatnonzero(index == index[second])[1])
+            raise ValueError(
+                f"states holds the same state at {second} and {twin}; equal states share one node"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, N."""
+        return len(self.states)
+
+    @property
+    def n_transitions(self) -> int:
+        """Number of transitions, M."""
+        return len(self.node_of)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions, A."""
+        return int(self.loglik.shape[1])
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n_nodes} nodes, {self.n_transitions} transitions, "
+            f"{self.n_actions} actions)"
+        )
+
+    @cached_property
+    def unidentifiable_share(self) -> float:
+        """Share of the transitions that are equally likely under every action."""
+        if self.n_actions == 1:
+            return 0.0
+        spread = self.loglik.max(axis=1) - self.loglik.min(axis=1)
+        return float(np.mean(spread < _SAME))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout with nodes in their own order."""
+        return self.layout_by(np.arange(self.n_nodes))
+
+    def layout_by(self, nodes: Array) -> Layout:
+        """Lay the transitions out for the kernels, node after node in the order `nodes`."""
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[nodes] = np.arange(self.n_nodes)
+        place_of = place[self.node_of]
+        order = np.argsort(place_of, kind="stable")
+        counts = np.bincount(place_of, minlength=self.n_nodes)
+        # each row is scaled to a maximum of 1, so that none underflows whole
+        likelihood = self.loglik[order]
+        likelihood -= likelihood.max(axis=1, keepdims=True)
+        np.exp(likelihood, out=likelihood)
+        return Layout(nodes, order, np.concatenate([[0], np.cumsum(counts)]), likelihood)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The problem as the kernels work on it.
+
+    Nodes that lie near each other should be near in memory too, so a sampler may number them in
+    an order of its own.
+    """
+
+    nodes: Array
+    """The problem's node at each place."""
+    order: Array
+    """The problem's transitions, sorted by place."""
+    first: Array
+    """``(N + 1,)``: place p owns the sorted transitions ``first[p]`` to ``first[p + 1] - 1``."""
+    likelihood: Array
+    """``(M, A)``: sorted and scaled likelihoods."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+
+def _own_names(names: Array) -> Array | None:
+    """The names, if they are not just "0", "1", ... ."""
+    return None if np.array_equal(names, np.arange(len(names)).astype(np.str_)) else names
+
+
+def _names_from(demos: Demonstrations, first: int) -> Array:
+    """Names of trajectories that come after `first` others: those without are numbered on."""
+    if _own_names(demos.names) is not None:
+        return demos.names
+    return np.arange(first, first + len(demos)).astype(np.str_)
+
+
+def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:
+    """The states of the nodes, and the node of every state seen."""
+    if isinstance(nodes, str):
+        if nodes == "visited":
+            return demos.distinct()
+        if nodes != "all":
+            raise ValueError(f"nodes must be 'visited', 'all' or an array, got {nodes!r}")
+        if not demos.is_discrete or n_states is None:
+            raise ValueError(
+                "nodes='all' needs a finite state space; give the extra states as an array instead"
+            )
+        return np.arange(n_states), demos.states
+    extra = as_array("nodes", nodes)
+    if not demos.is_discrete and extra.ndim == 1 and extra.dtype.kind in "iu":
+        extra = extra.astype(np.float64)  # whole numbers on the real line
+    extra = as_states(extra, "nodes")
+    if extra.shape[1:] != demos.states.shape[1:]:
+        kind = "(n,) integers" if demos.is_discrete else f"(n, {demos.n_dims}) floats"
+        raise ValueError(
+            f"nodes must be {kind} like the demonstrations, "
+            f"got dtype {extra.dtype} and shape {extra.shape}"
+        )
+    if demos.is_discrete and n_states is not None and extra.max(initial=0) >= n_states:
+        where = int(np.argmax(extra >= n_states))
+        raise ValueError(
+            f"nodes holds {extra[where]} at index {where}; "
+            f"the dynamics have states 0 to {n_states - 1}"
+        )
+    distinct, index = distinct_states(np.concatenate([demos.states, extra]))
+    return distinct, index[: len(demos.states)]
+
+
+def _warn_of_misfit(dynamics: Any, loglik: Array) -> None:
+    """Warn if a dynamics that can tell says that its actions are far from what was seen."""
+    if not hasattr(dynamics, "misfit") or unknown_parameters(dynamics):
+        return
+    typical = float(np.median(dynamics.misfit(loglik)))
+    if typical > _FAR:
+        warn(
+            f"half of the steps are more than {typical:.3g} sigma from what any action does; check "
+            "the length of the actions' steps and their noise sigma against your data",
+            DynamicsMisfitWarning,
+        )
+
+
+def _check_loglik(loglik: Any, n_transitions: int) -> Array:
+    loglik = as_array("loglik", loglik)
+    if loglik.dtype.kind not in "iuf":
+        raise TypeError(f"loglik must hold numbers, got dtype {loglik.dtype}")
+    loglik = loglik.astype(np.float64)  # a copy: the caller's may change
+    if loglik.ndim != 2 or loglik.shape[0] != n_transitions or loglik.shape[1] == 0:
+        raise ValueError(
+            f"loglik must be (M, A) with M = {n_transitions} like node_of and A > 0, "
+            f"got shape {loglik.shape}"
+        )
+    bad = np.isnan(loglik) | (loglik == np.inf)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"loglik[{row}, {column}] is {loglik[row, column]}; logs of densities are "
+            "numbers or -inf"
+        )
+    impossible = ~np.isfinite(loglik).any(axis=1)
+    if impossible.any():
+        where = int(np.argmax(impossible))
+        raise ValueError(
+            f"transition {where} ({impossible.sum()} in all) cannot be explained by any action; "
+            "remove it, or give the dynamics some noise"
+        )
+    return loglik

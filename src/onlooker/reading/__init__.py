@@ -1,0 +1,1 @@
+"""From a file, or another library's log, to tracks of states."""

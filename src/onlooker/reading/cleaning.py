@@ -1,0 +1,393 @@
+"""From a table as it was read to clean trajectories."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.reading.interpolation import Circle, between
+from onlooker.reading.tracks import (
+    Account,
+    Cleaning,
+    Table,
+    Tracks,
+    as_duration,
+    counted,
+    listed,
+)
+from onlooker.warnings import TrackWarning, warn
+
+_GAP = 1.5  # times the median step
+_BRIDGE = 3.0  # times the step of the grid
+_OFF = 0.1  # of the median step
+_IRREGULAR = 0.01  # share of such steps that is worth a warning
+_FEW = 3  # steps in time, with fewer of which none is the usual one
+_ROUNDING = 1e-9
+
+
+def clean(table: Table, cleaning: Cleaning) -> Tracks:
+    """Sort, thin, fill and split the rows of `table` as `cleaning` says, and account for it."""
+    work = _Work(table, cleaning)
+    work.place()
+    work.sort()
+    work.thin()
+    work.fill()
+    work.pace()
+    return work.finish()
+
+
+class _Work:
+    """The rows on their way; each step drops rows or marks starts of pieces."""
+
+    def __init__(self, table: Table, cleaning: Cleaning) -> None:
+        self.table, self.cleaning = table, cleaning
+        # taken out of the table, which would keep them alive while new ones are made
+        self.states, self.missing = table.pop("states"), table.pop("missing")
+        self.groups, self.times = table.pop("groups"), table.pop("times")
+        self.timeless = table.pop("timeless")
+        small = len(self.groups) < 2**31
+        self.rows = np.arange(len(self.groups), dtype=np.int32 if small else np.int64)
+        self.starts = np.zeros(0, dtype=bool)  # of pieces, once `fill` has found them
+        self.dates = self.times is not None and self.times.dtype.kind in "mM"
+        self.account = Account(
+            rows=len(self.groups),
+            trajectories=len(table.names),
+            duplicates_how=cleaning.duplicates,
+            missing_how=cleaning.missing,
+            gaps_how=cleaning.gaps,
+            notes=tuple(table.notes),
+            dates=self.dates,
+        )
+        self._check_choices()
+        self.circle = Circle.of_columns(self.states, cleaning.periodic, table.columns)
+
+    def _check_choices(self) -> None:
+        discrete, choice = self.states.ndim == 1, self.cleaning
+        for name, value in (
+            ("missing", "interpolate"),
+            ("duplicates", "mean"),
+            ("gaps", "resample"),
+        ):
+            if discrete and getattr(choice, name) == value:
+                raise ValueError(
+                    f"{name}={value!r} needs real states: between integer states there is nothing"
+                )
+        timed = self.times is not None and not self.table.ordinal
+        if not timed:
+            given = {"gap": choice.gap, "longest": choice.longest}
+            wanted = [name for name, value in given.items() if value is not None]
+            if choice.gaps != "keep":
+                wanted.insert(0, f"gaps={choice.gaps!r}")
+            if wanted:
+                raise ValueError(
+                    f"{wanted[0]} needs a column of times (time=), as numbers or dates"
+                )
+
+    # -- one step each --------------------------------------------------------------------------
+
+    def place(self) -> None:
+        """Rows without trajectory or time have no place."""
+        homeless = self.groups < 0
+        timeless = np.zeros(len(homeless), dtype=bool) if self.timeless is None else self.timeless
+        for lost, column in ((homeless, self.table.trajectory), (timeless, self.table.time)):
+            if self.cleaning.missing == "error" and lost.any():
+                raise ValueError(
+                    f"no value of {column!r} in {self._rows(np.flatnonzero(lost))}; fill it in, or "
+                    "choose missing='drop' to drop the row"
+                )
+        self.account.without_trajectory = int(homeless.sum())
+        self.account.without_time = int((timeless & ~homeless).sum())
+        self.timeless = None
+        self._keep(~(homeless | timeless))
+        self.single = np.bincount(self.groups, minlength=len(self.table.names)) == 1
+
+    def sort(self) -> None:
+        """Trajectory by trajectory, by time where there is one, else in the order of the rows."""
+        same = self.groups[1:] == self.groups[:-1]
+        ordered = bool((self.groups[1:] >= self.groups[:-1]).all())
+        if ordered and self.times is not None:
+            ordered = not (same & (self.times[1:] < self.times[:-1])).any()
+        if ordered:
+            return
+        order = np.lexsort([self.groups] if self.times is None else [self.times, self.groups])
+        self._take(order)
+        turned = (order[1:] < order[:-1]) & (self.groups[1:] == self.groups[:-1])
+        self.account.sorted = len(np.unique(self.groups[1:][turned]))
+
+    def thin(self) -> None:
+        """One row per trajectory and time."""
+        repeats = self._repeats()
+        if repeats is None:
+            return
+        if self.cleaning.duplicates == "error":
+            at = int(np.argmax(repeats))
+            raise ValueError(
+                f"{self.table.where(int(self.rows[at - 1]))} and "
+                f"{self.table.where(int(self.rows[at]))} of trajectory "
+                f"{self.table.names[self.groups[at]]!r} share the same {self.table.time!r}, "
+                f"{self._time(at)} ({counted(int(repeats.sum()), 'row')} in all repeat one); "
+                "choose duplicates='first', 'last' or 'mean', or name the column that tells "
+                "trajectories apart (trajectory=)"
+            )
+        before = len(self.rows)
+        # a row without state gives way to one of the same time that has one
+        run = np.cumsum(~repeats) - 1
+        stated = np.bincount(run, weights=~self.missing) > 0
+        self._keep(~(self.missing & stated[run]))
+        repeats = self._repeats()
+        if repeats is not None:
+            if self.cleaning.duplicates == "mean":
+                self._average(repeats)
+            last = self.cleaning.duplicates == "last"
+            self._keep(~(np.r_[repeats[1:], False] if last else repeats))
+        self.account.duplicates = before - len(self.rows)
+
+    def _repeats(self) -> Array | None:
+        """Which rows have the time of the row before; None if none has."""
+        if self.times is None:
+            return None
+        same = (self.groups[1:] == self.groups[:-1]) & (self.times[1:] == self.times[:-1])
+        return np.r_[False, same] if same.any() else None
+
+    def _average(self, repeats: Array) -> None:
+        """Put the mean of the rows of one time into the first of them."""
+        run = np.cumsum(~repeats) - 1
+        first = np.flatnonzero(~repeats)
+        with np.errstate(invalid="ignore"):  # several infinities have no mean: they stay missing
+            away = self.circle.nearest(self.states - self.states[first][run])
+        counts = np.bincount(run)
+        sums = np.column_stack([np.bincount(run, weights=column) for column in away.T])
+        several = counts > 1
+        shift = sums[several] / counts[several, None]
+        self.states[first[several]] = self.circle.wrap(self.states[first[several]] + shift)
+
+    def fill(self) -> None:
+        """States that are not there."""
+        self.starts = _changes(self.groups)
+        account, how = self.account, self.cleaning.missing
+        account.missing = int(self.missing.sum())
+        if account.missing:
+            where = self.rows[self.missing]
+            if how == "error":
+                raise ValueError(self._missing_state(where))
+            account.missing_rows = tuple(np.sort(where)[:5].tolist())
+            if how == "interpolate":
+                self._interpolate()
+            account.missing_dropped = int(self.missing.sum())
+            keep = ~self.missing
+            holes = np.cumsum(self.missing)[keep]
+            self._keep(keep)
+            self.starts = _changes(self.groups)
+            if how != "drop":
+                self._split(np.flatnonzero(_changes(holes) & ~self.starts))
+        self.missing = np.zeros(0, dtype=bool)
+
+    def _missing_state(self, where: Array) -> str:
+        at = int(np.flatnonzero(self.missing)[np.argmin(where)])
+        column, value = self.table.columns[0], np.nan
+        if self.states.ndim == 2:
+            dim = int(np.argmin(np.isfinite(self.states[at])))
+            column, value = self.table.columns[dim], self.states[at, dim]
+        what = f"no value of {column!r}" if np.isnan(value) else f"column {column!r} holds {value}"
+        choices = (
+            "'split' or 'drop'" if self.states.ndim == 1 else "'split', 'drop' or 'interpolate'"
+        )
+        return (
+            f"{what} in {self._rows(np.sort(where))}; fill it in or drop the row yourself, or "
+            f"choose missing={choices}"
+        )
+
+    def _interpolate(self) -> None:
+        """Fill in what lies between two states, unless they are too far apart."""
+        holes, left, right = between(self.missing, self.groups)
+        timed = self.times is not None and not self.table.ordinal
+        elapsed = self._elapsed if timed else lambda a, b: (b - a).astype(np.float64)
+        width, gone = elapsed(left, right), elapsed(left, holes)
+        if self.cleaning.longest is not None:
+            limit = as_duration("longest", self.cleaning.longest, dates=self.dates)
+            near = width <= limit * (1 + _ROUNDING)
+            holes, left, right, width, gone = (a[near] for a in (holes, left, right, width, gone))
+        self.circle.fill(self.states, holes, left, right, gone / width)
+        self.missing[holes] = False
+
+    def pace(self) -> None:
+        """Steps in time that are not like the others."""
+        if self.times is None or self.table.ordinal:
+            return
+        steps = np.diff(self.times)
+        steps = steps / np.timedelta64(1, "s") if self.dates else steps.astype(float, copy=False)
+        steps[self.starts[1:]] = np.nan  # from one trajectory to the next
+        usual = steps[~self.starts[1:]]
+        choice, account = self.cleaning, self.account
+        if len(usual) < _FEW and choice.gap is None and choice.every is None:
+            if choice.gaps == "resample":
+                raise ValueError("too few steps in time to tell the usual one; give every=")
+            return
+        if len(usual) == 0:
+            return
+        account.step = float(np.median(usual, overwrite_input=True))
+        del usual
+        account.gap_threshold = _GAP * account.step
+        if choice.gap is not None:
+            account.gap_threshold = as_duration("gap", choice.gap, dates=self.dates)
+        long = steps > account.gap_threshold * (1 + _ROUNDING)
+        account.gaps = int(long.sum())
+        low, high = (1 - _OFF) * account.step, (1 + _OFF) * account.step
+        account.off_step = int((((steps < low) | (steps > high)) & ~long).sum())
+        if account.gaps:
+            self._name_longest(steps)
+        self._treat_gaps(steps, long)
+
+    def _name_longest(self, steps: Array) -> None:
+        at = int(np.nanargmax(steps))
+        self.account.gap_longest = float(steps[at])
+        name = self.table.names[self.groups[at]]
+        self.account.gap_place = (
+            f"in trajectory {name!r} from {self._time(at)} to {self._time(at + 1)}"
+        )
+
+    def _treat_gaps(self, steps: Array, long: Array) -> None:
+        choice, account = self.cleaning, self.account
+        irregular = choice.gap is None and account.off_step > _IRREGULAR * len(steps)
+        if choice.gaps == "resample":
+            self._resample(steps)
+        elif choice.gaps == "split":
+            self._split(np.flatnonzero(long) + 1)
+        elif choice.gaps == "error" and account.gaps:
+            raise ValueError(
+                f"{account.describe_steps()}; choose gaps='keep', 'split' or 'resample'"
+            )
+        elif choice.gaps == "keep" and (account.gaps or irregular):
+            self._warn(
+                f"{account.describe_steps()}; every step counts as one transition all the same: "
+                "choose gaps='split' or 'resample' where that is wrong"
+            )
+
+    def _split(self, at: Array) -> None:
+        self.starts[at] = True
+        self.account.splits += len(at)
+
+    def _resample(self, steps: Array) -> None:
+        """Put every piece on an even grid that starts with it."""
+        account, choice = self.account, self.cleaning
+        assert account.step is not None
+        account.every = account.step
+        if choice.every is not None:
+            account.every = as_duration("every", choice.every, dates=self.dates)
+        longest = _BRIDGE * account.every
+        if choice.longest is not None:
+            longest = as_duration("longest", choice.longest, dates=self.dates)
+        self._split(np.flatnonzero(steps > longest * (1 + _ROUNDING)) + 1)
+        self._drop_short()  # a lone state has no grid
+        account.resampled = len(self.rows)
+        if not len(self.rows):
+            return
+        cuts = np.r_[np.flatnonzero(self.starts), len(self.rows)]
+        parts = [self._even(start, stop, account.every) for start, stop in pairwise(cuts)]
+        lengths = [len(states) for states, _ in parts]
+        self.groups = np.repeat(self.groups[cuts[:-1]], lengths)
+        self.rows = np.repeat(self.rows[cuts[:-1]], lengths)
+        self.states = np.concatenate([states for states, _ in parts])
+        self.times = np.concatenate([times for _, times in parts])
+        self.starts = np.zeros(len(self.rows), dtype=bool)
+        self.starts[np.cumsum([0, *lengths[:-1]])] = True
+
+    def _even(self, start: int, stop: int, every: float) -> tuple[Array, Array]:
+        """States and times of one piece on its grid."""
+        assert self.times is not None
+        rows = np.arange(start, stop)
+        since = self._elapsed(np.full(len(rows), start), rows)
+        grid = every * np.arange(int(since[-1] / every + _ROUNDING) + 1)
+        states = self.circle.along(self.states[start:stop], since, grid)
+        gone = (grid * 1e9).round().astype("timedelta64[ns]") if self.dates else grid
+        return states, self.times[start] + gone
+
+    def _drop_short(self) -> None:
+        alone = self.starts & np.r_[self.starts[1:], True][: len(self.starts)]
+        self.account.short += int(alone.sum())
+        self._keep(~alone)
+
+    def finish(self) -> Tracks:
+        """Drop lone states, check the rest and count."""
+        self._drop_short()
+        account, names = self.account, self.table.names
+        offsets = np.r_[np.flatnonzero(self.starts), len(self.rows)]
+        of_piece = self.groups[offsets[:-1]]
+        left = np.zeros(len(names), dtype=bool)
+        left[of_piece] = True
+        account.states, account.pieces = len(self.rows), len(of_piece)
+        account.lost = tuple(names[i] for i in np.flatnonzero(~left))
+        if not account.pieces:
+            raise ValueError(f"no trajectory with two states is left. {account}")
+        self._tell_single()
+        self._check_integers()
+        if self.states.ndim == 2:
+            self.states += 0.0  # -0.0 and 0.0 are one state
+        return Tracks(
+            self.states, offsets, np.array(names, dtype=np.str_)[of_piece], self.times, account
+        )
+
+    def _tell_single(self) -> None:
+        names = [self.table.names[i] for i in np.flatnonzero(self.single)]
+        if names:
+            self._warn(
+                f"left out {counted(len(names), 'trajectory')} of a single row "
+                f"({listed(names, len(names))}): a transition needs two states"
+            )
+
+    def _check_integers(self) -> None:
+        if self.states.ndim == 1 and (self.states < 0).any():
+            at = int(np.argmax(self.states < 0))
+            raise ValueError(
+                f"column {self.table.columns[0]!r} holds the negative state {self.states[at]} in "
+                f"{self.table.where(int(self.rows[at]))}; integer states count from 0"
+            )
+
+    # -- what the steps share -------------------------------------------------------------------
+
+    def _keep(self, mask: Array) -> None:
+        if not mask.all():
+            self._take(mask)
+
+    def _take(self, index: Array) -> None:
+        """Reorder or thin all arrays, one at a time so that each old one is freed."""
+        self.states = self.states[index]
+        if len(self.missing):
+            self.missing = self.missing[index]
+        self.groups = self.groups[index]
+        self.rows = self.rows[index]
+        if self.times is not None:
+            self.times = self.times[index]
+        if len(self.starts):
+            self.starts = self.starts[index]
+
+    def _elapsed(self, left: Array, right: Array) -> Array:
+        """Time from one row to another, in seconds for dates."""
+        assert self.times is not None
+        gone = self.times[right] - self.times[left]
+        return gone / np.timedelta64(1, "s") if self.dates else gone.astype(np.float64)
+
+    def _time(self, at: int) -> str:
+        assert self.times is not None
+        if self.times.dtype.kind == "M":
+            return str(self.times[at].astype("datetime64[s]")).replace("T", " ")
+        return str(self.times[at])
+
+    def _rows(self, rows: Array) -> str:
+        first = self.table.where(int(rows[0]))
+        if len(rows) == 1:
+            return first
+        return f"{first} ({counted(len(rows), 'row')} in all: {listed(rows.tolist(), len(rows))})"
+
+    @staticmethod
+    def _warn(message: str) -> None:
+        warn(message, TrackWarning)
+
+
+def _changes(values: Array) -> Array:
+    """Where a value differs from the one before; the first does."""
+    changes = np.ones(len(values), dtype=bool)
+    changes[1:] = values[1:] != values[:-1]
+    return changes

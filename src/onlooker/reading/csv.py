@@ -1,0 +1,154 @@
+"""CSV files, read piece by piece."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from onlooker.reading.tables import TableReader
+from onlooker.reading.tracks import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CHUNK = 1 << 16
+_OPENERS: dict[str, Callable[..., IO[str]]] = {
+    ".gz": gzip.open,  # type: ignore[dict-item]
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_PACKED = {*_OPENERS, ".zip", ".zst", ".tar"}
+_SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
+
+
+def load_csv(
+    path: str | os.PathLike[str],
+    states: str | Sequence[str],
+    trajectory: str | None,
+    time: str | None,
+    **read_csv: Any,
+) -> Table:
+    """The columns of a CSV file as arrays, never more than a piece of it as text."""
+    import pandas as pd
+
+    name = os.fspath(path)
+    for option in ("chunksize", "iterator"):
+        if read_csv.get(option):
+            raise ValueError(f"{option} reads a CSV file in pieces; leave it out")
+    _refuse_other_kinds(name, read_csv)
+    reader = TableReader(states, trajectory, time, where=_Lines(name, read_csv))
+    try:
+        for piece in _pieces(path, trajectory, read_csv):
+            if not reader.n_rows:
+                _check_header(name, piece, reader.wanted, read_csv)
+            reader.add(piece)
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{name} is empty") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} is not a CSV file in UTF-8: {error}; give encoding= if it is text in another"
+        ) from error
+    except (pd.errors.ParserError, csv.Error) as error:
+        raise ValueError(f"{name} is not a CSV file: {str(error).strip()}") from error
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{name} cannot be unpacked: {error}") from error
+    return reader.table()
+
+
+def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    # Whole numbers with holes stay whole numbers as "nullable" types.
+    options: dict[str, Any] = {"dtype_backend": "numpy_nullable"} | read_csv
+    separator = read_csv.get("sep", read_csv.get("delimiter", ","))
+    if read_csv.get("engine", "c") == "c" and isinstance(separator, str) and len(separator) == 1:
+        options.setdefault("low_memory", False)  # one type per column and piece
+    dtype = read_csv.get("dtype", {})
+    if trajectory is not None and isinstance(dtype, dict):
+        # As text, names are what the file says, whichever numbers stand in the same piece.
+        options["dtype"] = {trajectory: "str"} | dtype
+    with pd.read_csv(path, chunksize=_CHUNK, **options) as pieces:
+        yield from pieces
+
+
+def _check_header(
+    name: str, frame: pd.DataFrame, wanted: list[Any], read_csv: dict[str, Any]
+) -> None:
+    import pandas as pd
+
+    for column in wanted:
+        if column not in frame.columns:
+            found = ", ".join(map(str, frame.columns))
+            raise ValueError(f"{name} has no column {column!r}; it has {found}")
+        # pandas calls the second of two equal columns "x.1"
+        if f"{column}.1" in frame.columns and _header(name, read_csv).count(str(column)) > 1:
+            raise ValueError(f"{name} has several columns {column!r}; rename all but one")
+    if read_csv.get("index_col") is None and not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(
+            f"{name} has rows with more fields than its header; name all columns, or give "
+            "index_col=False if the rows end in a separator"
+        )
+
+
+def _header(name: str, read_csv: dict[str, Any]) -> list[str]:
+    """The header as it is written; empty where options make that unclear."""
+    import pandas as pd
+
+    if _SHIFTS_LINES & set(read_csv):
+        return []
+    row = pd.read_csv(name, **(read_csv | {"header": None, "nrows": 1, "dtype": str}))
+    return [str(field) for field in row.iloc[0]]
+
+
+def _refuse_other_kinds(name: str, read_csv: dict[str, Any]) -> None:
+    """Say what a file is rather than which column it does not have."""
+    if Path(name).suffix in _PACKED or "compression" in read_csv or not os.path.exists(name):
+        return
+    with open(name, "rb") as file:
+        head = file.read(4096)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        raise ValueError(f"{name} is not a CSV file: it starts with '<', as HTML and XML do")
+    if b"\0" in head and "encoding" not in read_csv:
+        raise ValueError(
+            f"{name} is not a CSV file: byte {head.index(0)} is zero, as in binary files; "
+            "give encoding='utf-16' if it is text in that encoding"
+        )
+
+
+class _Lines:
+    """Says where a row is, with its line in the file where that is certain."""
+
+    def __init__(self, name: str, read_csv: dict[str, Any]) -> None:
+        self.name, self.options = name, read_csv
+
+    def __call__(self, row: int) -> str:
+        line = self._line(row)
+        place = "counted from 0 below the header" if line is None else f"line {line} of the file"
+        return f"row {row} ({place})"
+
+    def _line(self, row: int) -> int | None:
+        """Lines differ from rows by the header, blank lines and line breaks in quotes."""
+        suffix = Path(self.name).suffix
+        unclear = set(self.options) - {"sep", "delimiter", "dtype", "na_values", "nrows"}
+        if unclear or (suffix in _PACKED and suffix not in _OPENERS):
+            return None
+        separator = self.options.get("sep", self.options.get("delimiter", ","))
+        opener = _OPENERS.get(suffix, open)
+        try:
+            with opener(self.name, "rt", encoding="utf-8", newline="") as file:
+                lines = csv.reader(file, delimiter=separator)
+                count = -2  # the header comes first
+                for fields in lines:
+                    count += bool(fields)
+                    if count == row:
+                        return lines.line_num
+        except (OSError, ValueError, TypeError, csv.Error):
+            pass
+        return None

@@ -1,0 +1,330 @@
+"""Tracks as they are recorded: what may be wrong with them, what to do, and what was done."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, Self, TypedDict, get_args
+
+import numpy as np
+
+from onlooker.checks import Array, positive_number
+
+Missing = Literal["error", "drop", "split", "interpolate"]
+Duplicates = Literal["error", "first", "last", "mean"]
+Gaps = Literal["keep", "split", "resample", "error"]
+Duration = float | str | timedelta | np.timedelta64
+
+_SECONDS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0, "ms": 1e-3}
+_SHOWN = 5  # how many rows or names a message lists
+
+
+class CleaningOptions(TypedDict, total=False):
+    """The options of `Cleaning`, as keyword arguments of the readers."""
+
+    missing: Missing
+    duplicates: Duplicates
+    gaps: Gaps
+    gap: Duration | None
+    every: Duration | None
+    longest: Duration | None
+    periodic: Mapping[Any, float] | None
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What to do with what is wrong with recorded tracks.
+
+    Parameters
+    ----------
+    missing : "error", "drop", "split" or "interpolate"
+        What to do with rows whose state is not a finite number: refuse, leave them out, split
+        the trajectory there, or fill them in linearly in time (in rows, without a time). A row
+        without a trajectory or a time has no place: it is refused ("error") or dropped (else).
+    duplicates : "error", "first", "last" or "mean"
+        What to do with rows of one trajectory that share a time.
+    gaps : "keep", "split", "resample" or "error"
+        What to do where successive states are further apart in time than is usual. "keep"
+        leaves them together and warns; "resample" interpolates linearly onto an even grid.
+    gap
+        A longer step in time is a gap; by default 1.5 times the median step.
+    every
+        Step of the even grid; by default the median step.
+    longest
+        Longest gap that is interpolated; a longer one splits. By default 3 times `every` for
+        ``gaps="resample"``, without limit for ``missing="interpolate"``.
+    periodic
+        Period of each column that wraps round, such as ``{"lon": 360}``, for interpolation.
+
+    Notes
+    -----
+    `gap`, `every` and `longest` are in the unit of the time column; for dates text such as "6h"
+    or "1.5 d", a timedelta, or seconds.
+    """
+
+    missing: Missing = "error"
+    duplicates: Duplicates = "error"
+    gaps: Gaps = "keep"
+    gap: Duration | None = None
+    every: Duration | None = None
+    longest: Duration | None = None
+    periodic: Mapping[Any, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in (("missing", Missing), ("duplicates", Duplicates), ("gaps", Gaps)):
+            value = getattr(self, name)
+            if value not in get_args(choices):
+                listed = ", ".join(map(repr, get_args(choices)))
+                raise ValueError(f"{name} must be one of {listed}; got {value!r}")
+        if self.every is not None and self.gaps != "resample":
+            raise ValueError("every is the step of the even grid: it needs gaps='resample'")
+        if self.longest is not None and self.gaps != "resample" and self.missing != "interpolate":
+            raise ValueError(
+                "longest limits what is interpolated: it needs gaps='resample' or "
+                "missing='interpolate'"
+            )
+
+    @classmethod
+    def among(cls, options: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """Split `options` into a `Cleaning` and the rest."""
+        own = {f.name for f in dataclasses.fields(cls)}
+        mine = {name: value for name, value in options.items() if name in own}
+        return cls(**mine), {name: v for name, v in options.items() if name not in own}
+
+
+@dataclass
+class Table:
+    """One state a row, as read: nothing sorted, dropped or filled in yet.
+
+    Attributes
+    ----------
+    states : (n,) integers or (n, d) floats, not finite where missing
+    missing : (n,), True where a state is not finite, or not there
+    groups : (n,) number of the trajectory in order of appearance, -1 where it is missing
+    names : the name of each trajectory
+    times : (n,) numbers or NumPy dates or durations, if there is a time
+    timeless : (n,), True where the time is missing
+    where : says where row i is, for messages
+    columns : names of the state's dimensions
+    trajectory, time : names of these columns
+    ordinal : whether times have an order but no distance
+    """
+
+    states: Array
+    missing: Array
+    groups: Array
+    names: list[str]
+    times: Array | None
+    timeless: Array | None
+    columns: list[Any]
+    where: Callable[[int], str]
+    trajectory: Any = None
+    time: Any = None
+    ordinal: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def pop(self, name: str) -> Any:
+        """Give an array away, so that its memory can be freed."""
+        value = getattr(self, name)
+        setattr(self, name, None)
+        return value
+
+
+@dataclass
+class Tracks:
+    """Clean trajectories, one after the other, with the account of how they came about."""
+
+    states: Array
+    offsets: Array
+    names: Array | None = None
+    times: Array | None = None
+    account: Account | None = None
+
+
+@dataclass
+class Account:
+    """All that reading found, dropped and changed.
+
+    ``str(account)`` tells it in words, `to_dict` in numbers. Unless tracks were resampled,
+    ``rows == states + dropped``.
+    """
+
+    rows: int = 0
+    """Rows (or points, or observations) in the source."""
+    trajectories: int = 0
+    """Trajectories in the source."""
+    states: int = 0
+    """States kept."""
+    pieces: int = 0
+    """Trajectories kept, pieces of those that were split included."""
+    without_trajectory: int = 0
+    """Rows dropped because they name no trajectory."""
+    without_time: int = 0
+    """Rows dropped because they have no time."""
+    sorted: int = 0
+    """Trajectories whose rows were not in the order of time."""
+    duplicates: int = 0
+    """Rows dropped because another one has the same time."""
+    duplicates_how: str = "error"
+    missing: int = 0
+    """Rows with a missing or infinite state."""
+    missing_rows: tuple[int, ...] = ()
+    """The first of them."""
+    missing_dropped: int = 0
+    """Those of them that were dropped."""
+    missing_how: str = "error"
+    step: float | None = None
+    """The median step in time (for dates in seconds)."""
+    off_step: int = 0
+    """Steps in time that differ from it by more than a tenth and are no gaps."""
+    gaps: int = 0
+    """Steps in time above `gap_threshold`."""
+    gap_threshold: float | None = None
+    gap_longest: float | None = None
+    gap_place: str = ""
+    """Where the longest gap is."""
+    gaps_how: str = "keep"
+    splits: int = 0
+    """Places where a trajectory was split."""
+    resampled: int | None = None
+    """States before resampling."""
+    every: float | None = None
+    """Step of the even grid."""
+    short: int = 0
+    """Rows dropped because they were alone in their trajectory or piece."""
+    lost: tuple[str, ...] = ()
+    """Trajectories of which nothing is left."""
+    notes: tuple[str, ...] = ()
+    dates: bool = False
+    """Whether times are dates or durations, in seconds here."""
+
+    @property
+    def dropped(self) -> int:
+        """Rows that were dropped for any reason."""
+        unplaced = self.without_trajectory + self.without_time
+        return unplaced + self.duplicates + self.missing_dropped + self.short
+
+    @property
+    def untouched(self) -> bool:
+        """Whether all rows are in the trajectories as they were read."""
+        filled = self.missing - self.missing_dropped
+        return not (self.dropped or filled or self.splits or self.resampled is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as numbers, text and lists that JSON can hold."""
+        content = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in dataclasses.asdict(self).items()
+        }
+        return content | {"dropped": self.dropped, "untouched": self.untouched}
+
+    def __str__(self) -> str:
+        """In words, one finding a line."""
+        lines = [
+            f"Read {self.rows:,} rows of {counted(self.trajectories, 'trajectory')}; kept "
+            f"{counted(self.states, 'state')} in {counted(self.pieces, 'trajectory')}."
+        ]
+        return "\n  ".join([*lines, *self._findings(), *self.notes])
+
+    def _findings(self) -> list[str]:
+        found = []
+        if self.without_trajectory:
+            found.append(f"Dropped {counted(self.without_trajectory, 'row')} without trajectory.")
+        if self.without_time:
+            found.append(f"Dropped {counted(self.without_time, 'row')} without time.")
+        if self.sorted:
+            found.append(f"Sorted {counted(self.sorted, 'trajectory')} by time.")
+        if self.duplicates:
+            found.append(
+                f"Dropped {counted(self.duplicates, 'row')} that repeated a time "
+                f"(duplicates={self.duplicates_how!r})."
+            )
+        if self.missing:
+            filled = self.missing - self.missing_dropped
+            found.append(
+                f"{counted(self.missing, 'row')} with a missing or infinite state (first "
+                f"{listed(self.missing_rows, self.missing)}): {filled:,} filled in, "
+                f"{self.missing_dropped:,} dropped (missing={self.missing_how!r})."
+            )
+        found += self._of_time()
+        if self.splits:
+            found.append(f"Split at {counted(self.splits, 'place')}.")
+        if self.short:
+            found.append(f"Dropped {counted(self.short, 'row')} alone in a trajectory or piece.")
+        if self.lost:
+            found.append(
+                f"Nothing is left of {counted(len(self.lost), 'trajectory')}: "
+                f"{listed(self.lost, len(self.lost))}."
+            )
+        return found
+
+    def _of_time(self) -> list[str]:
+        found = []
+        if self.gaps or self.off_step:
+            found.append(f"{self.describe_steps()} (gaps={self.gaps_how!r}).")
+        if self.resampled is not None and self.every is not None:
+            found.append(
+                f"Resampled {counted(self.resampled, 'state')} to {self.states:,}, "
+                f"one every {self._span(self.every)}."
+            )
+        return found
+
+    def describe_steps(self) -> str:
+        """What is irregular about the times, in words."""
+        assert self.step is not None
+        parts = []
+        if self.gaps:
+            assert self.gap_threshold is not None
+            assert self.gap_longest is not None
+            parts.append(
+                f"{counted(self.gaps, 'gap')} longer than {self._span(self.gap_threshold)}, "
+                f"the longest {self._span(self.gap_longest)} {self.gap_place}"
+            )
+        if self.off_step:
+            parts.append(f"{counted(self.off_step, 'other step')} more than a tenth off")
+        return f"Times step by {self._span(self.step)} (median) with {', and '.join(parts)}"
+
+    def _span(self, value: float) -> str:
+        return span(value) if self.dates else f"{value:g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, in the plural where it is one."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def listed(items: Any, total: int) -> str:
+    """The first few of many."""
+    shown = [str(item) for item in items[:_SHOWN]]
+    return ", ".join(shown) + (", ..." if total > len(shown) else "")
+
+
+def span(seconds: float) -> str:
+    """A duration in the unit that suits it."""
+    for unit in ("d", "h", "min"):
+        if abs(seconds) >= _SECONDS[unit] * (2 if unit == "d" else 1):
+            return f"{seconds / _SECONDS[unit]:.6g} {unit}"
+    return f"{seconds:.6g} s"
+
+
+def as_duration(name: str, value: Duration, *, dates: bool) -> float:
+    """A duration in the unit of the times: seconds for dates."""
+    if isinstance(value, str) and not dates:
+        raise ValueError(
+            f"{name}={value!r} needs a time column of dates; give a number in the column's unit"
+        )
+    if isinstance(value, str):
+        parts = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", value.lower())
+        if parts is None or parts[2] not in _SECONDS or parts[1].count(".") > 1:
+            units = ", ".join(_SECONDS)
+            raise ValueError(f"{name}={value!r} is no duration; write it like '6h' ({units})")
+        value = float(parts[1]) * _SECONDS[parts[2]]
+    elif isinstance(value, timedelta):
+        value = value.total_seconds()
+    elif isinstance(value, np.timedelta64):
+        value = float(value / np.timedelta64(1, "s"))
+    return positive_number(name, value)

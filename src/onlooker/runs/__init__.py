@@ -1,0 +1,1 @@
+"""Runs on disk: the store, its header, and what is encoded in it."""

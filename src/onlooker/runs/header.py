@@ -1,0 +1,197 @@
+"""What a run is, in words and arrays: enough to tell it from any other, and to go on with it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onlooker._version import __version__
+from onlooker.checks import Array
+from onlooker.files import within
+from onlooker.incomplete import Incomplete
+from onlooker.inference.draws import Draws
+from onlooker.inference.runner import Plan
+from onlooker.inference.tempering import check_tempering
+from onlooker.problem.problem import Paths, Problem
+from onlooker.runs.codec import (
+    CannotDecode,
+    UnknownPrior,
+    decode,
+    decode_dynamics,
+    encode,
+    encode_dynamics,
+    fingerprint,
+)
+from onlooker.warnings import UnidentifiableActionsWarning
+
+if TYPE_CHECKING:
+    from onlooker.dynamics.base import Dynamics
+    from onlooker.partitions.base import PartitionPrior
+
+FORMAT = 1
+HEADER = "run.json"
+_KINDS = ("class", "opaque")
+_OPTIONS = ("collapsed", "blocked", "tune", "thin")
+
+
+class StoreMismatchError(ValueError):
+    """The store holds another run than the one that is to go on."""
+
+
+def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header of a run, and the arrays that belong to it."""
+    problem = plan.problem
+    arrays: dict[str, Array] = {}
+    options = {name: getattr(plan, name) for name in _OPTIONS}
+    options["concentration"] = encode(plan.concentration, "concentration", arrays)
+    if plan.tempering is not None:  # runs without it are described as they always were
+        tempering = plan.tempering
+        options["tempering"] = tempering if isinstance(tempering, int) else list(tempering)
+    arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
+    identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
+    identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
+    ends = {} if problem.next_states is None else {"next_states": problem.next_states}
+    if problem.incomplete is not None:
+        seen = problem.incomplete
+        arrays |= {"seen.observed": seen.observed, "seen.offsets": seen.offsets}
+        identity["observation_noise"] = encode(seen.noise, "observation_noise", arrays)
+    if problem.parameters:  # else the likelihoods say it all
+        arrays |= ends
+        identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
+    if plan.starts is not None:
+        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
+    mark = fingerprint(identity, arrays)
+    arrays |= ends
+    versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
+    if problem.paths is not None:
+        nodes, offsets, names = problem.paths
+        arrays |= {"paths.nodes": nodes, "paths.offsets": offsets}
+        if names is not None:  # beside "paths.", of which older versions expect these two
+            arrays["trajectory_names"] = names
+    header = {
+        "what": "onlooker run",
+        "format": FORMAT,
+        "versions": {"onlooker": __version__, "python": platform.python_version(), **versions},
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "fingerprint": mark,
+        "problem": {
+            "nodes": problem.n_nodes,
+            "transitions": problem.n_transitions,
+            "actions": problem.n_actions,
+            "dimensions": None if problem.states.ndim == 1 else problem.states.shape[1],
+        },
+        "prior_text": repr(plan.prior),
+        "dynamics": encode_dynamics(problem.dynamics, arrays),
+        **identity,
+        "draws": plan.draws,
+        "chains": plan.chains,
+        "command": _command(),
+    }
+    return header, arrays
+
+
+def _command() -> str | None:
+    """The command that makes this run, if it is one of onlooker's own."""
+    name = Path(sys.argv[0]).stem if sys.argv else ""
+    return shlex.join([name, *sys.argv[1:]]) if name == "onlooker" else None
+
+
+def restore_plan(
+    header: dict[str, Any],
+    arrays: dict[str, Array],
+    prior: PartitionPrior | None,
+    dynamics: Dynamics | None,
+) -> Plan:
+    """Undo `describe_run`."""
+    with warnings.catch_warnings():  # it was told when the problem was made
+        warnings.simplefilter("ignore", UnidentifiableActionsWarning)
+        problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
+    dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+    problem.set_world(dynamics, arrays.get("next_states"))
+    if "observation_noise" in header:
+        noise = decode(header["observation_noise"], arrays)
+        problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
+    paths = within("paths.", arrays)  # older stores have none
+    names = arrays.get("trajectory_names")
+    problem.paths = Paths(**paths, names=names) if paths else None
+    if prior is None:
+        try:
+            prior = decode(header["prior"], arrays)
+        except CannotDecode:
+            prior = UnknownPrior(header["prior_text"])
+    options = {name: header["options"][name] for name in _OPTIONS}
+    starts = within("start.", arrays)
+    return Plan(
+        problem=problem,
+        prior=prior,
+        concentration=decode(header["options"]["concentration"], arrays),
+        draws=header["draws"],
+        chains=header["chains"],
+        seed=int(header["seed"]),
+        tempering=check_tempering(header["options"].get("tempering")),
+        starts=Draws.from_arrays(starts) if starts else None,
+        **options,
+    )
+
+
+def difference(name: str, there: Any, here: Any) -> str:
+    """What differs between two parts of a header, and no more than that."""
+    alike = isinstance(there, dict) and isinstance(here, dict) and there.keys() == here.keys()
+    if not alike or any(there.get(kind) != here.get(kind) for kind in _KINDS):
+        one, other = _told_apart(there, here)
+        return f"{name}: {one} there, {other} here"
+    differing = [key for key in here if there[key] != here[key]]
+    told = ", ".join(difference(key, there[key], here[key]) for key in differing)
+    return told if name == "params" else f"{name}: {told}"
+
+
+def _told_apart(there: Any, here: Any) -> tuple[str, str]:
+    """Both as text, with as many digits as tell them apart."""
+    for digits in (4, 8):
+        one, other = _in_words(there, digits), _in_words(here, digits)
+        if one != other:
+            return one, other
+    return _in_words(there, 17), _in_words(here, 17)
+
+
+def _in_words(value: Any, digits: int) -> str:
+    """What `encode` made, as a user would write it."""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if not isinstance(value, dict):
+        return str(value)
+    if "array" in value:
+        return "an array"
+    if "float" in value:
+        return str(value["float"])
+    of = value.get("params", {key: item for key, item in value.items() if key not in _KINDS})
+    inner = ", ".join(f"{key}={_in_words(item, digits)}" for key, item in of.items())
+    return f"{value.get('class', value.get('opaque', ''))}({inner})"
+
+
+def check_header(header: Any, path: Path) -> dict[str, Any]:
+    """A header that this version can read."""
+    if not isinstance(header, dict) or header.get("what") != "onlooker run":
+        raise ValueError(f"{path} was not written by onlooker")
+    if header["format"] != FORMAT:
+        raise StoreMismatchError(
+            f"{path} has format {header['format']}, this version of onlooker reads {FORMAT}; "
+            f"use onlooker {header['versions']['onlooker']}"
+        )
+    return header
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The header of a store; None where there is none yet."""
+    file = Path(path) / HEADER
+    try:
+        return check_header(json.loads(file.read_text(encoding="utf-8")), Path(path))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,116 @@
+"""The model that `onlooker fit` makes of flags, of a file, and of the tracks themselves."""
+
+import numpy as np
+import pytest
+from test_fit import walk
+
+from onlooker import Demonstrations
+from onlooker.defaults import default_prior, hops, typical_step
+from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
+from onlooker.dynamics.features import Heading, with_features
+from onlooker.fitting.building import make_prior, with_flags
+from onlooker.fitting.model_file import Model
+from onlooker.hyper import CONCENTRATION, Exponential
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    ExponentialDecay,
+    GaussianDecay,
+    Mixing,
+    Potts,
+)
+
+# -- the model ------------------------------------------------------------------------------------
+
+TRACK = Demonstrations([walk(2)])
+COMPASS = DisplacementDynamics.compass(8)
+
+
+def flags(model=None, *, dynamics=None, prior=None):
+    return with_flags(model or Model(), dynamics or {}, prior or {})
+
+
+def test_flags_win_over_the_file():
+    model = Model(
+        dynamics={"kind": "displacement", "directions": 8, "speeds": 3},
+        prior={"kind": "ddcrp", "neighbors": 9, "decay": {"kind": "gaussian", "scale": 3.0}},
+    )
+    both = flags(model, dynamics={"directions": 4, "sigma": None}, prior={"scale": 2.0})
+    assert both.dynamics == {"kind": "displacement", "directions": 4, "speeds": 3}
+    assert both.prior["neighbors"] == 9
+    assert both.prior["decay"] == {"kind": "gaussian", "scale": 2.0}
+
+
+def test_another_prior_leaves_the_options_of_the_first_behind():
+    model = Model(prior={"kind": "ddcrp", "neighbors": 9})
+    assert flags(model, prior={"kind": "crp"}).prior == {"kind": "crp"}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "told"),
+    [
+        (Model(), {"prior": {"clusters": 3}}, "--clusters means nothing to 'ddcrp'"),
+        (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale means nothing to 'crp'"),
+        (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds means nothing to 'compass'"),
+        (
+            Model(dynamics={"kind": "tabular"}),
+            {"dynamics": {"directions": 3}},
+            "--directions means nothing to 'tabular'",
+        ),
+    ],
+)
+def test_flags_that_mean_nothing_are_refused(model, given, told):
+    with pytest.raises(ValueError, match=told):
+        flags(model, **given)
+
+
+def test_the_default_prior_reaches_a_typical_step():
+    prior = default_prior(TRACK, COMPASS)
+    assert prior.self_link == Exponential(0.1)
+    assert prior.decay == GaussianDecay(typical_step(TRACK, COMPASS), offset=0.01)
+    assert 0.9 < prior.decay.scale < 1.1
+    assert prior.metric == "euclidean"
+
+
+def test_distances_with_features_on_the_earth_are_chords():
+    earth = GeographicDynamics.compass(4, 100.0, 10.0)
+    demos, dynamics = with_features(TRACK, [Heading(1.0)], earth)
+    assert default_prior(TRACK, earth).metric == "haversine"
+    assert default_prior(demos, dynamics).metric == "chord"
+    assert default_prior(demos, dynamics).decay.scale == default_prior(TRACK, earth).decay.scale
+
+
+def test_steps_between_states_are_counted_either_way_and_islands_are_far():
+    one_way = np.zeros((4, 1, 4))
+    one_way[[0, 1, 2, 3], 0, [1, 2, 2, 3]] = 1.0
+    apart = hops(TabularDynamics(one_way))
+    np.testing.assert_array_equal(apart[:3, :3], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    assert (apart[3, :3] > 3).all()
+
+
+@pytest.mark.parametrize(
+    ("prior", "made"),
+    [
+        ({"kind": "crp"}, ChineseRestaurant(CONCENTRATION)),
+        ({"kind": "crp", "concentration": 2.0}, ChineseRestaurant(2.0)),
+        ({"kind": "mixing", "clusters": 4}, Mixing(4, CONCENTRATION)),
+        ({"kind": "mixing", "collapsed": False}, Mixing(10, CONCENTRATION, False)),
+    ],
+)
+def test_priors_without_space(prior, made):
+    assert make_prior(TRACK, COMPASS, Model(prior=prior)) == made
+
+
+def test_priors_with_space_keep_what_is_not_said(tmp_path):
+    base = default_prior(TRACK, COMPASS)
+    said = {"kind": "ddcrp", "neighbors": 7, "decay": {"kind": "gaussian", "offset": 0.2}}
+    prior = make_prior(TRACK, COMPASS, Model(prior=said))
+    assert isinstance(prior, DistanceDependent)
+    assert (prior.n_neighbors, prior.self_link) == (7, base.self_link)
+    assert prior.decay == GaussianDecay(base.decay.scale, 0.2)
+    said = {"kind": "potts", "clusters": 3, "beta": 2.0, "decay": {"kind": "exponential"}}
+    prior = make_prior(TRACK, COMPASS, Model(prior=said))
+    assert isinstance(prior, Potts)
+    assert (prior.n_clusters, prior.beta) == (3, 2.0)
+    assert type(prior.decay) is ExponentialDecay
+    assert prior.decay.scale == base.decay.scale

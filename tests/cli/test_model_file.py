@@ -1,0 +1,108 @@
+"""Model files: what they may say, and how they are refused."""
+
+import pytest
+
+from onlooker.fitting.model_file import Model, read_model
+from onlooker.hyper import Exponential, Gamma, LogUniform
+
+
+def write(folder, text):
+    path = folder / "model.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_an_empty_file_leaves_everything_open(tmp_path):
+    assert read_model(write(tmp_path, "")) == Model(folder=tmp_path)
+
+
+def test_all_tables_are_read(tmp_path):
+    text = """
+        concentration = 0.5
+        [data]
+        states = ["lon", "lat"]
+        geographic = true
+        [cleaning]
+        gaps = "split"
+        gap = "9h"
+        periodic = {lon = 360}
+        [dynamics]
+        directions = 8
+        stay = true
+        [prior]
+        kind = "ddcrp"
+        neighbors = 50
+        decay = {scale = 300, offset = 0}
+        [[features]]
+        kind = "heading"
+        weight = 200
+        [sampling]
+        draws = 10
+        tune = 0
+    """
+    model = read_model(write(tmp_path, text))
+    assert model.data == {"states": ["lon", "lat"], "geographic": True}
+    assert model.cleaning == {"gaps": "split", "gap": "9h", "periodic": {"lon": 360.0}}
+    assert model.dynamics == {"kind": "displacement", "directions": 8, "stay": True}
+    assert model.prior["decay"] == {"kind": "gaussian", "scale": 300.0, "offset": 0.0}
+    assert model.features == [{"kind": "heading", "weight": 200.0}]
+    assert model.sampling == {"draws": 10, "tune": 0}
+    assert model.concentration == 0.5
+
+
+@pytest.mark.parametrize(
+    ("value", "prior"),
+    [
+        ('{prior = "exponential", mean = 0.1}', Exponential(0.1)),
+        ('{prior = "gamma", shape = 2, rate = 4}', Gamma(2.0, 4.0)),
+        ('{prior = "loguniform", low = 0.1, high = 10}', LogUniform(0.1, 10.0)),
+        ("3", 3.0),
+    ],
+)
+def test_a_number_fixes_a_hyper_parameter_and_a_prior_infers_it(tmp_path, value, prior):
+    assert read_model(write(tmp_path, f"concentration = {value}")).concentration == prior
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[dynamcis]", "has no key 'dynamcis'; did you mean 'dynamics'?"),
+        ("[dynamics]\ndirection = 8", "[dynamics] has no key 'direction'; did you mean 'dir"),
+        ("[prior]\nkind = 'pots'", "must be one of ddcrp, crp, potts, mixing, uniform, static"),
+        ("[prior]\nkind = 'pots'", "did you mean 'potts'?"),
+        ("[prior]\nkind = 'crp'\ndecay = {}", "[prior] has no key 'decay'; it has concentration"),
+        ("[prior]\ndecay = {scael = 1}", "[prior] decay has no key 'scael'; did you mean 'scale'"),
+        ("[prior]\nself_link = -1", "self_link must be finite and above 0, got -1"),
+        ("[prior]\nself_link = 'few'", "self_link must be a number, or a table such as {prior ="),
+        ("[prior]\nself_link = {mean = 1}", "needs prior: one of exponential, gamma, loguniform"),
+        ("concentration = {prior = 'gamma', shape = 1}", "the prior gamma needs rate"),
+        ("concentration = {prior = 'loguniform', low = 2, high = 1}", "low must be below high"),
+        ("concentration = true", "concentration must be a number, or a table"),
+        ("[sampling]\ndraws = 0", "[sampling] draws must be at least 1, got 0"),
+        ("[sampling]\ndraws = 1.5", "[sampling] draws must be an integer, got float"),
+        ("[data]\nstates = [1]", "[data] states[0] must be text, got 1"),
+        ("[data]\nstates = []", "must be a list of column names"),
+        ("[data]\ngeographic = 1", "[data] geographic must be true or false, got 1"),
+        ("[cleaning]\nmissing = 'dorp'", "did you mean 'drop'?"),
+        ("[dynamics]\nstay = 'maybe'", 'stay must be one of true, false, "auto"'),
+        ("data = 3", "[data] must be a table, got 3"),
+        ("[features]\nkind = 'heading'", "write [[features]] for each"),
+        ("[[features]]\nkind = 'heading'", "features[0] (heading) needs weight"),
+        ("[[features]]\nweight = 1", "features[0] needs kind"),
+        ("[dynamics\n", "is no TOML file"),
+        ("\xff", "is no TOML file"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_file_the_key_and_the_remedy(tmp_path, text, told):
+    path = write(tmp_path, text)
+    with pytest.raises(ValueError) as refused:
+        read_model(path)
+    message = str(refused.value)
+    assert told in message
+    assert str(path) in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot read the model .*nowhere.toml: No such file"):
+        read_model(tmp_path / "nowhere.toml")

@@ -1,0 +1,286 @@
+"""`sample`: chains, seeds, threads, and what it shows while it runs."""
+
+import io
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+from small_runs import PRIORS, assert_same_draws, plane_problem, quick
+
+from onlooker import Problem, sample
+from onlooker import progress as progress_module
+from onlooker.inference.chain import Chain
+from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.progress import Bar, Line, Log, Silence, make_progress
+from onlooker.warnings import ChainFailedWarning
+
+PROBLEM = plane_problem()
+NODES = PROBLEM.n_nodes
+
+
+def _orders_of_appearance(labels):
+    for row in labels.reshape(-1, labels.shape[-1]):
+        seen = {}
+        yield row.tolist(), [seen.setdefault(k, len(seen)) for k in row.tolist()]
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_draws_have_the_shapes_of_the_contract(name):
+    posterior = quick(PROBLEM, PRIORS[name], draws=6, chains=3)
+    assert posterior.labels.shape == (3, 6, NODES)
+    assert posterior.actions.shape == (3, 6, PROBLEM.n_transitions)
+    assert posterior.n_controllers.shape == posterior.log_joint.shape == (3, 6)
+    assert posterior.labels.dtype == posterior.actions.dtype == np.int8
+    for row, canonical in _orders_of_appearance(posterior.labels):
+        assert row == canonical
+    assert (posterior.links is not None) == name.startswith("ddcrp")
+    assert (posterior.hyper["alpha"] == 1.0).all()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_number_of_threads_does_not_change_a_bit(name):
+    one = quick(PROBLEM, PRIORS[name], chains=3, n_jobs=1)
+    assert_same_draws(one, quick(PROBLEM, PRIORS[name], chains=3, n_jobs=3))
+
+
+def test_blocking_is_refused_where_there_is_no_blocked_sampler():
+    with pytest.raises(ValueError, match="DistanceDependent has no blocked sampler"):
+        quick(PROBLEM, PRIORS["ddcrp"], blocked=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "blocked"), [("mixing", False), ("mixing", True), ("ddcrp", False)]
+)
+def test_chains_follow_the_children_of_the_seed(name, blocked):
+    prior = PRIORS[name]
+    posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11, blocked=blocked)
+    for index, child in enumerate(np.random.SeedSequence(11).spawn(2)):
+        rng = np.random.default_rng(child)
+        chain = Chain(
+            PROBLEM, prior.sampler(PROBLEM), alpha=1.0, collapsed=True, blocked=blocked, rng=rng
+        )
+        for _ in range(3):
+            chain.sweep()
+        for draw in range(4):
+            chain.sweep()
+            chain.sweep()
+            np.testing.assert_array_equal(posterior.actions[index, draw], chain.actions)
+            assert posterior.log_joint[index, draw] == chain.log_joint()
+            assert posterior.n_controllers[index, draw] == chain.n_controllers
+            labels = posterior.labels[index, draw]
+            same = chain.labels[:, None] == chain.labels
+            np.testing.assert_array_equal(labels[:, None] == labels, same)
+            if chain.links is not None:
+                np.testing.assert_array_equal(posterior.links[index, draw], chain.links)
+            for key, value in chain.state.hyper.items():
+                assert posterior.hyper[key][index, draw] == value
+
+
+def test_links_are_kept_and_their_components_are_the_labels():
+    posterior = quick(PROBLEM, PRIORS["ddcrp"])
+    for labels, links in zip(
+        posterior.labels.reshape(-1, NODES), posterior.links.reshape(-1, NODES), strict=True
+    ):
+        np.testing.assert_array_equal(labels, labels[links])
+
+
+def test_thinning_keeps_every_so_many_sweeps_and_tuning_drops_the_first():
+    prior = PRIORS["mixing"]
+    every = quick(PROBLEM, prior, tune=0, draws=14)
+    thinned = quick(PROBLEM, prior, tune=2, draws=4, thin=3)
+    np.testing.assert_array_equal(thinned.labels, every.labels[:, 4::3])
+    np.testing.assert_array_equal(thinned.log_joint, every.log_joint[:, 4::3])
+
+
+def test_more_chains_leave_the_first_ones_as_they_were():
+    two, three = (quick(PROBLEM, PRIORS["crp"], chains=n) for n in (2, 3))
+    np.testing.assert_array_equal(two.labels, three.labels[:2])
+    assert not np.array_equal(three.labels[0], three.labels[2])
+
+
+def test_ordinary_sampling_of_links_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match="collapsed=True"):
+        quick(PROBLEM, DistanceDependent(), collapsed=False)
+
+
+def test_ordinary_and_collapsed_schemes_differ_but_both_run():
+    collapsed, ordinary = (quick(PROBLEM, Mixing(3), collapsed=c) for c in (True, False))
+    assert not np.array_equal(collapsed.actions, ordinary.actions)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"draws": 0}, ValueError, "draws"),
+        ({"draws": 2.5}, TypeError, "draws"),
+        ({"tune": -1}, ValueError, "tune"),
+        ({"chains": 0}, ValueError, "chains"),
+        ({"thin": 0}, ValueError, "thin"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
+        ({"random_state": -1}, ValueError, "random_state"),
+        ({"random_state": "lucky"}, TypeError, "random_state"),
+        ({"concentration": -1.0}, ValueError, "concentration"),
+        ({"concentration": "much"}, TypeError, "concentration"),
+        ({"resume": True}, ValueError, "store"),
+    ],
+)
+def test_bad_options_are_refused_by_name(options, error, message):
+    with pytest.raises(error, match=message):
+        quick(PROBLEM, Mixing(2), **options)
+
+
+def test_what_is_no_problem_or_no_prior_is_refused():
+    with pytest.raises(TypeError, match="from_demonstrations"):
+        sample("demos", Mixing(2))
+    with pytest.raises(TypeError, match="prior"):
+        sample(PROBLEM, "ddcrp")
+
+
+def test_generators_and_old_random_states_are_seeds_too():
+    for make in (np.random.default_rng, np.random.RandomState):
+        one, other = (quick(PROBLEM, Mixing(2), random_state=make(5)) for _ in range(2))
+        assert_same_draws(one, other)
+
+
+def test_without_a_seed_runs_differ():
+    one, other = (quick(PROBLEM, Mixing(2), random_state=None) for _ in range(2))
+    assert not np.array_equal(one.actions, other.actions)
+
+
+class _Mortal(Mixing):
+    """A prior whose sampler fails in some chains after a while."""
+
+    doomed = (1,)
+
+    def sampler(self, problem):
+        sampler = super().sampler(problem)
+        right, doomed = sampler.update, self.doomed
+        seen = {}
+
+        def update(state, data, scheme):
+            right(state, data, scheme)
+            number = seen.setdefault(id(state), len(seen))
+            if number in doomed and state.rng.random() < 0.3:
+                raise ArithmeticError("out of luck")
+
+        sampler.update = update
+        return sampler
+
+
+def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
+    with pytest.warns(ChainFailedWarning, match=r"chain 1 died .*out of luck.*2 of 3 chains"):
+        posterior = quick(PROBLEM, _Mortal(3), chains=3, draws=40, n_jobs=1)
+    assert posterior.chain_ids == [0, 2]
+    whole = quick(PROBLEM, Mixing(3), chains=3, draws=40)
+    assert not np.array_equal(posterior.labels[0], posterior.labels[1])
+    np.testing.assert_array_equal(posterior.labels, whole.labels[[0, 2]])
+
+
+def test_if_every_chain_dies_the_first_error_is_raised(monkeypatch):
+    monkeypatch.setattr(_Mortal, "doomed", (0, 1))
+    with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain") as told:
+        quick(PROBLEM, _Mortal(3), draws=60)
+    assert isinstance(told.value.__cause__, ArithmeticError)
+
+
+# -- progress -----------------------------------------------------------------------------------
+
+
+def test_a_log_file_gets_whole_lines_ever_more_rarely(monkeypatch):
+    clock = iter(np.arange(0.0, 1000.0, 1.0))
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
+    file = io.StringIO()
+    with Log(100, file, first=5.0) as log:
+        log.prepare()
+        log.start()
+        for done in range(1, 101):
+            log.update(done, "3 controllers")
+    lines = file.getvalue().splitlines()
+    assert 4 <= len(lines) <= 8
+    assert lines[0].startswith("5/100 sweeps (5%)")
+    assert "left" in lines[0]
+    assert lines[-1].startswith("100/100 sweeps (100%)")
+    assert "\r" not in file.getvalue()
+    assert "\x1b" not in file.getvalue()
+
+
+def test_a_log_file_hears_of_a_compilation_only_if_there_was_one(monkeypatch):
+    for seconds, told in ((0.5, ""), (30.0, "compiling, once")):
+        clock = iter([0.0, 0.0, seconds])
+        monkeypatch.setattr(progress_module.time, "monotonic", lambda clock=clock: next(clock))
+        file = io.StringIO()
+        with Log(10, file) as log:
+            log.prepare()
+            log.start()
+        assert file.getvalue().startswith(told)
+        assert bool(file.getvalue()) == bool(told)
+
+
+def test_a_terminal_gets_a_bar_that_says_what_goes_on():
+    file = io.StringIO()
+    with Bar(20, file, force_terminal=True, width=160) as bar:
+        bar.prepare()
+        bar._bar.refresh()
+        bar.start()
+        bar.update(20, "8 controllers")
+    text = file.getvalue()
+    assert "compiling, once" in text
+    assert "20/20" in text
+    assert "8 controllers" in text
+
+
+def test_a_notebook_gets_one_line_that_is_replaced(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, data, raw):
+            assert raw
+            shown.append(data["text/plain"])
+
+    display = types.ModuleType("IPython.display")
+    display.display = lambda data, raw, display_id: Handle()
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    ipython.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    line = make_progress(True, 10)
+    assert isinstance(line, Line)
+    with line:
+        line.prepare()
+        line.start()
+        line.update(10, "2 controllers")
+    assert shown[0] == "compiling, once"
+    assert shown[-1].startswith("10/10 sweeps (100%)")
+
+
+def test_progress_suits_the_place(monkeypatch, capsys):
+    assert isinstance(make_progress(False, 10), Silence)
+    assert isinstance(make_progress(True, 10), Log)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert isinstance(make_progress(True, 10), Bar)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert isinstance(make_progress(True, 10), Silence)
+
+
+def test_progress_goes_to_standard_error_and_changes_no_bit(capsys):
+    shown = quick(PROBLEM, Mixing(2), progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("24/24 sweeps (100%)") == 1
+    assert_same_draws(shown, quick(PROBLEM, Mixing(2)))
+    assert capsys.readouterr().err == ""
+
+
+def test_large_problems_get_wider_integers():
+    rng = np.random.default_rng(0)
+    loglik = np.zeros((200, 130))
+    loglik[:, 1:] -= rng.exponential(size=(200, 129))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = Problem(np.arange(200), loglik)
+    posterior = quick(problem, PRIORS["static"], draws=2)
+    assert posterior.labels.dtype == posterior.actions.dtype == np.int16
+    assert posterior.labels.max() == 199

@@ -1,0 +1,267 @@
+"""Parts of clusters that change sides with their actions: twin, all partitions, broken."""
+
+from dataclasses import replace
+
+import exact
+import numpy as np
+import pytest
+import scipy.stats
+import test_against_exact as enumerated
+import test_inferred_decay as inferred
+import test_per_controller as mixed
+import test_tempering as tempered
+import test_twins as twins
+from agreement import canonical
+from naive_reassignment import NaiveReassignment
+from numba import njit
+from small_runs import assert_same_draws, plane_problem, quick
+
+from onlooker import Demonstrations, Problem
+from onlooker.fitting.building import make_prior
+from onlooker.fitting.model_file import Model
+from onlooker.gibbs.actions import ordinary_actions
+from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.gibbs.state import Point
+from onlooker.gibbs.summed import log_fits, update_controllers
+from onlooker.hyper import Exponential
+from onlooker.inference.chain import Chain
+from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.partitions.links.kernels import Economy
+from onlooker.partitions.links.summed import link_parts
+from onlooker.worlds import CircularMotion
+
+# -- the kernel and its twin --------------------------------------------------------------------
+
+
+def twin_of(chain):
+    links = twins.link_twin(chain)
+    state, first = chain.state.copy(), chain.data.first
+    owned = [slice(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)]
+    twin = NaiveReassignment(
+        links.links,
+        links.near,
+        links.offset,
+        twins.ALPHA,
+        state.rng,
+        [chain.data.likelihood[rows].tolist() for rows in owned],
+        [state.actions[rows].tolist() for rows in owned],
+    )
+    twin.list_in_links()
+    return twin
+
+
+@pytest.mark.parametrize("offset", [0.1, 0.0], ids=["offset", "no-offset"])
+@pytest.mark.parametrize("start", ["self", "nearest"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pass_equals_its_twin(seed, start, offset):
+    chain = twins.link_chain(seed, start, decay=GaussianDecay(0.8, offset))
+    twin = twin_of(chain)
+    moved = 0
+    for _ in range(4):
+        twin.update_links(0.3)
+        chain.partition._draw_links(chain.state, chain.data, chain._scheme())
+        before = canonical(twin.labels())
+        twin.reassign()
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        moved += canonical(twin.labels()) != before
+        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        assert canonical(chain.state.labels) == canonical(twin.labels())
+        assert chain.state.actions.tolist() == [a for rows in twin.actions for a in rows]
+        assert chain.state.counts.node.tolist() == twin.phi
+        for members in twin.clusters:
+            k = chain.state.labels[members[0]]
+            assert chain.state.counts.cluster[k].tolist() == twin.counts(members)
+    assert moved
+
+
+def test_the_number_of_clusters_stays():
+    chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
+    n = chain.n_controllers
+    assert n > 1
+    for _ in range(20):
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        assert chain.n_controllers == n
+
+
+def test_a_resumed_run_equals_an_unbroken_one(tmp_path):
+    problem, prior = plane_problem(), DistanceDependent.inferred()
+    assert prior.reassign == 1
+    quick(problem, prior, draws=4, store=tmp_path)
+    more = quick(problem, prior, draws=9, store=tmp_path, resume=True)
+    assert_same_draws(more, quick(problem, prior, draws=9))
+
+
+def test_with_more_clusters_than_are_summed_over_nothing_is_done():
+    chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
+    few = chain.n_controllers - 1
+    options = chain.partition.options
+    chain.partition.options = replace(options, economy=chain.partition._economy._replace(few=few))
+    before = chain.state.copy()
+    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    assert (chain.state.actions == before.actions).all()
+    assert chain.state.rng.random() == before.rng.random()
+
+
+# -- against the enumerated posterior -----------------------------------------------------------
+
+MODELS = [
+    model for model, (prior, _) in enumerated.DISTANCE_DEPENDENT.items() if prior.method == "gibbs"
+]
+
+
+def draws_of(prior, alpha=enumerated.ALPHA, passes=2, **more):
+    prior = replace(prior, reassign=passes)
+    options = {"collapsed": True, "blocked": False, "sweeps": 6_000} | more
+    return enumerated.run(prior, alpha=alpha, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_draws_match_the_enumerated_posterior(model):
+    prior, oracle = enumerated.DISTANCE_DEPENDENT[model]
+    assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_inferred_decays_match_the_enumerated_posterior():
+    prior, oracle = inferred.CASES["both"]
+    assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_an_inferred_concentration_matches_the_enumerated_posterior():
+    prior, oracle = enumerated.INFERRED["ddcrp, nu"]
+    draws = draws_of(prior, alpha=Exponential(0.8))
+    assert exact.compare(draws, oracle(alpha=scipy.stats.expon(scale=0.8))) == []
+
+
+def test_controllers_with_concentrations_of_their_own_match_the_enumerated_posterior():
+    weights = enumerated._decay(0.8, 0.1)
+    oracle = enumerated._exact("ddcrp", mixed.ORACLE, nu=0.4, weights=weights)
+    prior = DistanceDependent(0.4, GaussianDecay(0.8, 0.1))
+    assert exact.compare(draws_of(prior, alpha=mixed.ALPHAS), oracle, alpha=mixed.ORACLE) == []
+
+
+@pytest.mark.parametrize("longest", [1, 2])
+def test_walks_that_are_given_up_match_the_enumerated_posterior(longest):
+    prior, oracle = enumerated.DISTANCE_DEPENDENT["all-pairs"]
+    draws = draws_of(prior, economy=Economy(100, 1, longest))
+    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
+
+
+def test_the_cold_rung_of_tempered_chains_matches_the_enumerated_posterior():
+    prior, collapsed, oracle = tempered.CASES["ddcrp"]
+    draws = tempered.run(replace(prior, reassign=2), collapsed, sweeps=4_000)
+    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
+
+
+# -- clusters out of reach ----------------------------------------------------------------------
+
+
+def two_groups(decay, n=60, per=100, **options):
+    """A chain whose left group would be far better off in the right one, which it cannot reach."""
+    half = n // 2
+    places = np.r_[np.arange(n), 10_000 + np.arange(n)].astype(float)[:, None]
+    plays = np.r_[np.zeros(half, dtype=int), np.ones(n + half, dtype=int)]
+    node_of = np.repeat(np.arange(2 * n), per)
+    loglik = np.full((len(node_of), 2), np.log(0.05))
+    loglik[np.arange(len(node_of)), plays[node_of]] = np.log(0.95)
+    problem = Problem(node_of, loglik, places)
+    links = np.maximum(np.arange(2 * n) - 1, 0)
+    links[n] = n
+    point = Point(np.repeat([0, 1], n), plays[node_of], {"alpha": 1.0, "nu": 0.1}, links)
+    sampler = DistanceDependent(0.1, decay, **options).sampler(problem)
+    rng = np.random.default_rng(0)
+    return Chain(problem, sampler, alpha=1.0, collapsed=True, rng=rng, point=point)
+
+
+@pytest.mark.parametrize("n_neighbors", [4, None])
+def test_a_cluster_out_of_reach_is_never_joined_however_well_it_fits(n_neighbors):
+    offset = 0.0 if n_neighbors is None else 0.01
+    chain = two_groups(GaussianDecay(2.0, offset), n_neighbors=n_neighbors)
+    for _ in range(3):
+        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        assert np.isfinite(chain.log_joint())
+        assert chain.state.arrays["forest.link"].min() >= 0
+        assert chain.n_controllers == 2
+        assert (chain.labels[:60] != chain.labels[60:]).all()
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.warnings.GeometryWarning")
+def test_a_link_that_lost_its_weight_stays_if_no_other_has_any():
+    chain = two_groups(GaussianDecay(1e-3))  # no node has a neighbour at all
+    links = chain.links.copy()
+    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    assert (chain.links == links).all()
+
+
+# -- broken on purpose --------------------------------------------------------------------------
+
+
+def broken_pass(fault):
+    """The kernel with one mistake."""
+    forget, stale, twice, alone = (
+        fault == name for name in ("old actions", "other controllers", "twice", "alone")
+    )
+
+    @njit
+    def wrong(labels, actions, forest, slots, counts, tables, data, graph, economy, rng):
+        if slots.n[0] < 2:
+            return
+        controllers = np.empty(counts.cluster.shape)
+        for p in range(slots.n[0]):
+            k = slots.order[p]
+            dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+        update_controllers(controllers, slots, forest, counts, tables, data, rng)
+        fits = log_fits(controllers, slots, data)
+        if twice:
+            fits *= 2.0
+        if alone:  # as if the part were of nodes that nothing is known about
+            fits[:] = 0.0
+        link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
+        if stale:
+            for p in range(slots.n[0]):
+                k = slots.order[p]
+                dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+        if not forget:
+            ordinary_actions(actions, labels, counts, data, controllers, False, rng)
+
+    return wrong
+
+
+def compared(monkeypatch, fault, alpha=0.1):
+    """Disagreement with the enumerated posterior where much hangs on the pass.
+
+    Actions are hard to tell apart and α is small, so that actions follow their clusters.
+    """
+    monkeypatch.setattr("onlooker.partitions.links.sampler.reassign", broken_pass(fault))
+    problem = Problem(enumerated.NODE_OF, 0.3 * enumerated.LOGLIK, enumerated.COORDINATES)
+    weights = enumerated._decay(0.8, 0.1)
+    oracle = exact.ddcrp(problem.node_of, problem.loglik, enumerated.N, alpha, 1.5, weights)
+    prior = DistanceDependent(1.5, GaussianDecay(0.8, 0.1))
+    sweeps = 25_000 if fault == "old actions" else 8_000  # the next sweep nearly mends that one
+    draws = draws_of(prior, alpha=alpha, passes=8, problem=problem, sweeps=sweeps)
+    return exact.compare(draws, oracle, alpha=alpha)
+
+
+@pytest.mark.parametrize("fault", ["old actions", "other controllers", "twice", "alone"])
+def test_a_wrong_pass_is_caught(fault, monkeypatch):
+    assert compared(monkeypatch, fault)
+
+
+def test_the_same_kernel_without_a_mistake_is_not(monkeypatch):
+    assert compared(monkeypatch, "none") == []
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+def test_a_method_without_neighbours_is_refused():
+    with pytest.raises(ValueError, match="set reassign=0"):
+        DistanceDependent(method="metropolis", reassign=1)
+    with pytest.raises(ValueError, match="reassign must be at least 0"):
+        DistanceDependent(reassign=-1)
+
+
+def test_fit_reassigns_unless_its_method_cannot():
+    demos, dynamics = Demonstrations([np.arange(12.0).reshape(6, 2)]), CircularMotion().dynamics
+    assert make_prior(demos, dynamics, Model()).reassign == 1
+    assert make_prior(demos, dynamics, Model(prior={"method": "metropolis"})).reassign == 0
+    assert make_prior(demos, dynamics, Model(prior={"reassign": 3})).reassign == 3

@@ -1,0 +1,200 @@
+"""Kernels against their plain-Python twins: same uniforms, same state."""
+
+import naive
+import numpy as np
+import pytest
+from agreement import canonical
+from naive_links import NaiveLinks
+
+from onlooker import Problem
+from onlooker.inference.chain import Chain
+from onlooker.inference.metropolis import draw_candidates, log_proposal
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Potts,
+    Uniform,
+)
+from onlooker.partitions.indicators import update_indicators  # noqa: F401  (compiled once)
+from onlooker.partitions.links.kernels import Economy, update_links
+from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
+
+ALPHA = 0.6
+
+
+def make_problem(seed, n_nodes=30, n_transitions=70, n_actions=5):
+    """Random transitions: some nodes with many, some with one, some with none."""
+    rng = np.random.default_rng(seed)
+    node_of = rng.integers(n_nodes, size=n_transitions)
+    loglik = rng.normal(scale=2.0, size=(n_transitions, n_actions))
+    loglik[rng.random(loglik.shape) < 0.2] = -np.inf
+    loglik[:, 0] = 0.0
+    return Problem(node_of, loglik, rng.uniform(0, 4, size=(n_nodes, 2)))
+
+
+def twin_of(chain, kind=naive.Naive):
+    """The twin at the chain's state, with the same generator state."""
+    state = chain.state.copy()
+    first = chain.data.first
+    used = None
+    if "slots" in state.arrays:
+        used = state.arrays["slots"][: state.arrays["n_slots"][0]]
+    twin = kind(
+        chain.data.likelihood,
+        [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
+        state.actions,
+        state.labels,
+        chain.alpha,
+        state.rng,
+        clusters=used,
+    )
+    if not chain.collapsed:
+        twin.controllers = dict(enumerate(state.arrays["controllers"].tolist()))
+    return twin
+
+
+def prior_of(chain, twin):
+    """The twin's ln p(z_i = k | z_-i) and γ for new clusters."""
+    sampler = chain.partition
+    if isinstance(chain.prior, ChineseRestaurant):
+        return naive.crp_prior, chain.prior.concentration
+    if isinstance(chain.prior, Potts):
+        return naive.potts_prior(chain.prior.beta, sampler.graph.toarray().tolist()), 0.0
+    if isinstance(chain.prior, Uniform):
+        return naive.uniform_prior, 0.0
+    if sampler.draw_weights:
+        return naive.weights_prior(chain.state.arrays["weights"].tolist()), 0.0
+    return naive.mixing_prior(chain.prior.concentration, sampler.n_slots), 0.0
+
+
+PRIORS = {
+    "uniform": Uniform(4),
+    "mixing": Mixing(4, 0.8),
+    "mixing-q": Mixing(4, 0.8, collapsed=False),
+    "potts": Potts(4, beta=0.9, n_neighbors=4),
+    "potts-offset": Potts(4, beta=0.3, decay=GaussianDecay(0.7, 0.2), n_neighbors=None),
+    "crp": ChineseRestaurant(2.5),
+}
+
+
+def make_chain(prior, collapsed, blocked, seed):
+    problem = make_problem(seed)
+    chain = Chain(
+        problem,
+        prior.sampler(problem),
+        alpha=ALPHA,
+        collapsed=collapsed,
+        blocked=blocked,
+        rng=np.random.default_rng(seed + 1000),
+    )
+    chain.prior = prior
+    return chain
+
+
+def sweep_twin(twin, chain, collapsed, blocked):
+    """Draw actions, controllers and indicators of the twin, as the chain is going to."""
+    if collapsed:
+        twin.collapsed_actions(blocked)
+    else:
+        twin.ordinary_actions(blocked)
+        slots = len(chain.state.counts.size)
+        twin.clusters, used = list(range(slots)), twin.clusters
+        twin.xi = {k: twin.xi.get(k, [0] * twin.n_actions) for k in range(slots)}
+        twin.draw_controllers()  # the kernel draws one for every slot, used or not
+        twin.clusters = used
+    log_prior, gamma = prior_of(chain, twin)
+    twin.update_indicators(log_prior, not collapsed, blocked, gamma)
+
+
+def assert_same_state(chain, twin):
+    assert chain.state.actions.tolist() == twin.actions
+    assert canonical(chain.state.labels) == canonical(twin.labels)
+    assert chain.state.counts.node.tolist() == twin.phi
+    for i, k in enumerate(chain.state.labels):
+        assert chain.state.counts.cluster[k].tolist() == twin.xi[twin.labels[i]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("blocked", [False, True], ids=["plain", "blocked"])
+@pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
+    chain = make_chain(PRIORS[name], collapsed, blocked, seed)
+    for _ in range(4):
+        twin = twin_of(chain)
+        sweep_twin(twin, chain, collapsed, blocked)
+        chain.sweep()
+        assert_same_state(chain, twin)
+
+
+def link_chain(seed, start, **parameters):
+    problem = make_problem(seed)
+    prior = DistanceDependent(0.3, start=start, **parameters)
+    return Chain(
+        problem,
+        prior.sampler(problem),
+        alpha=ALPHA,
+        collapsed=True,
+        rng=np.random.default_rng(seed + 1000),
+    )
+
+
+def link_twin(chain):
+    graph = chain.partition.similarity
+    rows = [slice(a, b) for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)]
+    near = [
+        list(zip(graph.indices[r].tolist(), graph.weights[r].tolist(), strict=True)) for r in rows
+    ]
+    state = chain.state.copy()
+    twin = NaiveLinks(
+        state.arrays["forest.link"], state.counts.node, near, graph.offset, ALPHA, state.rng
+    )
+    twin.list_in_links()
+    return twin
+
+
+@pytest.mark.parametrize("few", [10**9, 6, 0], ids=["all-clusters", "some", "by-candidates"])
+@pytest.mark.parametrize("offset", [0.1, 0.0], ids=["offset", "no-offset"])
+@pytest.mark.parametrize("start", ["self", "nearest"])
+@pytest.mark.parametrize("seed", range(3))
+def test_link_sweeps_equal_their_twin(seed, start, offset, few):
+    chain = link_chain(seed, start, decay=GaussianDecay(0.8, offset))
+    twin = link_twin(chain)
+    sampler = chain.partition
+    economy = Economy(few=few, tries=3, longest=1 << 62)
+    chain.partition = LinkSampler(
+        sampler.layout, sampler.similarity, 0.3, LinkOptions(economy=economy)
+    )
+    for _ in range(6):
+        twin.update_links(0.3, few, 3)
+        chain.partition.update(chain.state, chain.data, chain._scheme())
+        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        assert canonical(chain.state.labels) == canonical(twin.labels())
+        for members in twin.clusters:
+            k = chain.state.labels[members[0]]
+            assert chain.state.counts.cluster[k].tolist() == twin.counts(members)
+    assert update_links.signatures
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_metropolis_sweeps_equal_their_twin(seed):
+    chain = link_chain(seed, "nearest", decay=GaussianDecay(0.8, 0.05), method="metropolis")
+    sampler = chain.partition
+    sampler.options = LinkOptions(economy=Economy(few=0, tries=0, longest=1 << 62))
+    state = chain.state.copy()
+    nothing_near = [[] for _ in state.labels]
+    twin = NaiveLinks(
+        state.arrays["forest.link"], state.counts.node, nothing_near, 0.0, ALPHA, state.rng
+    )
+    twin.list_in_links()
+    for _ in range(6):
+        candidates = draw_candidates(len(state.labels), sampler.options.tries, twin.rng)
+        weights = sampler._log_weight(candidates, 0.3) - log_proposal(candidates)
+        links = np.array(twin.links)
+        current = sampler._log_weight(links, 0.3) - log_proposal(links)
+        twin.metropolis(candidates.tolist(), weights.tolist(), current.tolist())
+        sampler.update(chain.state, chain.data, chain._scheme())
+        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        assert canonical(chain.state.labels) == canonical(twin.labels())

@@ -1,0 +1,430 @@
+"""The store: resume bit for bit, survive kills, refuse what is another run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nursery import OPTIONS
+from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_problem
+from test_sample import _Mortal
+
+from onlooker import Posterior, Problem
+from onlooker import sampling as run
+from onlooker.dynamics import TabularDynamics
+from onlooker.files import write_atomically
+from onlooker.hyper import Exponential
+from onlooker.inference.runner import Runner
+from onlooker.partitions import (
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Potts,
+)
+from onlooker.runs import store
+from onlooker.runs.lock import Lock, StoreLockedError
+from onlooker.runs.store import StoreMismatchError
+from onlooker.warnings import ChainFailedWarning
+
+PROBLEM = plane_problem()
+HERE = Path(__file__).parents[1] / "support"
+
+
+def _environment():
+    return os.environ | {"PYTHONPATH": str(HERE)}
+
+
+@pytest.fixture
+def many_parts(monkeypatch):
+    """Let every sweep be a part of its own."""
+    monkeypatch.setattr(store, "_LONGEST", 0.0)
+    monkeypatch.setattr(run, "_SLICE", 0.0)
+
+
+# -- going on -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["collapsed", "ordinary", "blocked"])
+@pytest.mark.parametrize("name", PRIORS)
+def test_extending_a_finished_run_gives_the_bits_of_one_run(name, scheme, tmp_path):
+    prior = PRIORS[name]
+    options = {"collapsed": scheme != "ordinary", "blocked": scheme == "blocked", "thin": 2}
+    if (prior.collapsed_only and scheme == "ordinary") or (
+        not prior.can_block and scheme == "blocked"
+    ):
+        return  # there is no such sampler
+    quick(PROBLEM, prior, draws=5, store=tmp_path / "s", **options)
+    more = quick(PROBLEM, prior, draws=12, store=tmp_path / "s", resume=True, **options)
+    whole = quick(PROBLEM, prior, draws=12, **options)
+    assert_same_draws(more, whole)
+    assert_same_draws(Posterior.load(tmp_path / "s"), whole)
+
+
+def test_a_store_changes_no_bit_however_many_parts_it_has(tmp_path, many_parts):
+    stored = quick(PROBLEM, PRIORS["ddcrp"], store=tmp_path)
+    assert len(list(tmp_path.rglob("part-*.npz"))) > 8
+    assert_same_draws(stored, quick(PROBLEM, PRIORS["ddcrp"]))
+    assert_same_draws(Posterior.load(tmp_path), stored)
+
+
+def test_a_run_can_get_more_chains(tmp_path):
+    quick(PROBLEM, Mixing(3), chains=1, store=tmp_path)
+    more = quick(PROBLEM, Mixing(3), chains=3, store=tmp_path, resume=True)
+    assert_same_draws(more, quick(PROBLEM, Mixing(3), chains=3))
+
+
+def test_asking_for_fewer_draws_gives_the_first_ones_and_keeps_the_rest(tmp_path):
+    every = quick(PROBLEM, Mixing(3), draws=10, store=tmp_path)
+    few = quick(PROBLEM, Mixing(3), draws=4, store=tmp_path, resume=True)
+    assert_same_draws(few, quick(PROBLEM, Mixing(3), draws=4))
+    assert_same_draws(Posterior.load(tmp_path), every)
+    assert_same_draws(quick(PROBLEM, Mixing(3), draws=10, store=tmp_path, resume=True), every)
+
+
+def test_resuming_without_a_seed_goes_on_with_the_stored_one(tmp_path):
+    quick(PROBLEM, Mixing(3), draws=4, store=tmp_path, random_state=None)
+    more = quick(PROBLEM, Mixing(3), draws=9, store=tmp_path, random_state=None, resume=True)
+    whole = quick(PROBLEM, Mixing(3), draws=9, random_state=more.plan.seed)
+    assert_same_draws(more, whole)
+
+
+def test_resuming_nothing_starts_anew(tmp_path):
+    fresh = quick(PROBLEM, Mixing(3), store=tmp_path / "new", resume=True)
+    assert_same_draws(fresh, quick(PROBLEM, Mixing(3)))
+
+
+def test_a_run_killed_twenty_times_ends_with_the_bits_of_an_unbroken_one(tmp_path):
+    done = subprocess.run(
+        [sys.executable, HERE / "nursery.py", tmp_path / "store", "0", "20"],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    killed, torn, status = (int(word) for word in done.stdout.split())
+    assert (killed, status) == (20, 0)
+    assert torn > 0  # some were killed while they wrote
+    whole = quick(PROBLEM, DistanceDependent(), **OPTIONS)
+    assert_same_draws(Posterior.load(tmp_path / "store"), whole)
+    assert not list((tmp_path / "store").rglob(".*.tmp"))
+
+
+_ENDLESS = """
+import sys
+from small_runs import plane_problem
+from onlooker import sample
+from onlooker.runs import store
+from onlooker.partitions import Mixing
+store._LONGEST = 0.0
+sample(plane_problem(), Mixing(3), draws=10**6, tune=5, chains=2, random_state=3,
+       store=sys.argv[1], resume=True)
+"""
+
+
+def test_control_c_keeps_what_was_drawn_and_says_how_to_go_on(tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", _ENDLESS, tmp_path],
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job may ignore it
+    )
+    patience = time.monotonic() + 120
+    while len(list(tmp_path.glob("chain-00?/part-*.npz"))) < 3:
+        assert time.monotonic() < patience
+        assert child.poll() is None
+        time.sleep(0.02)
+    with pytest.raises(StoreLockedError, match=f"process {child.pid}"):
+        quick(PROBLEM, Mixing(3), tune=5, store=tmp_path, resume=True)
+    child.send_signal(signal.SIGINT)
+    told = child.communicate(timeout=60)[1].decode()
+    assert child.returncode != 0
+    assert "stopped after" in told
+    assert f"store={str(tmp_path)!r}, resume=True" in told
+    assert not (tmp_path / "lock").exists()
+    found = Posterior.load(tmp_path)
+    assert found.n_draws > 0
+    draws = max(400, found.n_draws)
+    more = quick(PROBLEM, Mixing(3), tune=5, draws=draws, store=tmp_path, resume=True)
+    assert_same_draws(more, quick(PROBLEM, Mixing(3), tune=5, draws=draws))
+
+
+def test_without_a_store_control_c_says_what_would_have_helped(monkeypatch, capsys):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run._Run, "in_threads", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quick(PROBLEM, Mixing(3))
+    assert "store=" in capsys.readouterr().err
+
+
+def test_a_chain_that_died_is_taken_up_again_from_where_it_was_stored(
+    tmp_path, monkeypatch, many_parts
+):
+    right = Runner.sweep
+
+    def sweep(self):
+        if self.index == 1 and self.sweeps == 7:
+            self.chain.state.labels[:] = 0  # a death in mid-sweep leaves a mess behind
+            raise MemoryError("no more")
+        right(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Runner, "sweep", sweep)
+        with pytest.warns(ChainFailedWarning, match="resume=True tries again"):
+            part = quick(PROBLEM, Mixing(3), store=tmp_path)
+    whole = quick(PROBLEM, Mixing(3))
+    assert part.chain_ids == [0]
+    np.testing.assert_array_equal(part.labels[0], whole.labels[0])
+    assert_same_draws(quick(PROBLEM, Mixing(3), store=tmp_path, resume=True), whole)
+
+
+def test_a_part_that_the_disk_broke_is_drawn_again(tmp_path, many_parts):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    part = sorted(tmp_path.glob("chain-001/part-*.npz"))[-2]
+    part.write_bytes(part.read_bytes()[:200])
+    with pytest.warns(RuntimeWarning, match=part.name):
+        again = quick(PROBLEM, Mixing(3), store=tmp_path, resume=True)
+    assert_same_draws(again, quick(PROBLEM, Mixing(3)))
+    assert_same_draws(Posterior.load(tmp_path), again)
+
+
+def test_a_run_that_goes_on_can_be_read_meanwhile(tmp_path, many_parts):
+    whole = quick(PROBLEM, Mixing(3), store=tmp_path)
+    for part in sorted(tmp_path.glob("chain-001/part-*.npz"))[-3:]:
+        part.unlink()
+    meanwhile = Posterior.load(tmp_path)
+    assert meanwhile.labels.shape == (2, 5, 15)
+    np.testing.assert_array_equal(meanwhile.labels, whole.labels[:, :5])
+    for part in tmp_path.glob("chain-001/part-*.npz"):
+        part.unlink()
+    assert Posterior.load(tmp_path).chain_ids == [0]
+    for part in tmp_path.glob("chain-000/part-*.npz"):
+        part.unlink()
+    with pytest.raises(ValueError, match="no draws yet"):
+        Posterior.load(tmp_path)
+
+
+def test_long_runs_write_ever_fewer_parts(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(store.time, "monotonic", lambda: clock[0])
+    written = []
+    folder = store.ChainFolder(tmp_path)
+    monkeypatch.setattr(folder, "write", lambda runner: written.append(clock[0]))
+
+    class Endless:
+        done = False
+        sweeps = 1
+
+    for second in range(24 * 3600):
+        clock[0] = float(second)
+        folder.offer(Endless())
+    assert 100 < len(written) < 500
+    lost = np.diff(written) / np.array(written[1:])
+    assert lost[20:].max() < 0.1
+
+
+# -- refusals -----------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_taken_is_refused_unless_it_is_to_go_on(tmp_path):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    with pytest.raises(StoreMismatchError, match="resume=True"):
+        quick(PROBLEM, Mixing(3), store=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"problem": plane_problem(seed=1)}, "its data differ"),
+        ({"problem": plane_problem(n_nodes=16)}, "problem: "),
+        ({"prior": Mixing(4)}, "prior: "),
+        ({"prior": Mixing(3, concentration=2.0)}, "prior: "),
+        ({"random_state": 4}, "seed: "),
+        ({"tune": 5}, "options: "),
+        ({"thin": 2}, "options: "),
+        ({"blocked": True}, "options: "),
+        ({"collapsed": False}, "options: "),
+        ({"concentration": 2.0}, "options: "),
+    ],
+)
+def test_another_run_is_refused(changes, message, tmp_path):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    options = {"problem": PROBLEM, "prior": Mixing(3)} | changes
+    with pytest.raises(StoreMismatchError, match=message):
+        quick(store=tmp_path, resume=True, **options)
+
+
+def _edit_header(path, **changes):
+    header = json.loads((path / "run.json").read_text())
+    header |= changes
+    (path / "run.json").write_text(json.dumps(header))
+
+
+def test_another_format_and_another_version_are_refused(tmp_path):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    _edit_header(tmp_path, versions={"onlooker": "0.0.1"})
+    with pytest.raises(StoreMismatchError, match=r"onlooker 0\.0\.1"):
+        quick(PROBLEM, Mixing(3), store=tmp_path, resume=True)
+    assert Posterior.load(tmp_path).n_draws == 8  # reading needs the format alone
+    _edit_header(tmp_path, format=99)
+    for action in (
+        lambda: quick(PROBLEM, Mixing(3), store=tmp_path, resume=True),
+        lambda: Posterior.load(tmp_path),
+    ):
+        with pytest.raises(StoreMismatchError, match="format 99"):
+            action()
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(StoreMismatchError, match=r"thesis\.txt"):
+        quick(PROBLEM, Mixing(3), store=tmp_path)
+    with pytest.raises(ValueError, match="no store"):
+        Posterior.load(tmp_path)
+
+
+def test_a_second_writer_is_refused_and_a_dead_one_is_succeeded(tmp_path):
+    with Lock(tmp_path), pytest.raises(StoreLockedError, match=f"process {os.getpid()}"):
+        quick(PROBLEM, Mixing(3), store=tmp_path)
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    mine = {"pid": os.getpid(), "host": os.uname().nodename}
+    for stale in (
+        {"pid": child.pid, "host": os.uname().nodename, "started": "long ago"},
+        mine | {"started": "in another life"},  # the process id was used again
+    ):
+        (tmp_path / "lock").write_text(json.dumps(stale))
+        with Lock(tmp_path):
+            assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+        assert not (tmp_path / "lock").exists()
+    (tmp_path / "lock").write_text('{"pid": 1')  # torn
+    with Lock(tmp_path):
+        pass
+
+
+def test_a_lock_of_another_machine_is_respected(tmp_path):
+    (tmp_path / "lock").write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": ""}))
+    with pytest.raises(StoreLockedError, match="elsewhere"), Lock(tmp_path):
+        pass
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+
+    def fail(handle):
+        handle.write(b"half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(file, fail)
+    assert file.read_bytes() == b"old"
+
+
+# -- what is stored ------------------------------------------------------------------------------
+
+
+def test_the_header_tells_what_the_run_is(tmp_path):
+    quick(PROBLEM, DistanceDependent(), store=tmp_path)
+    header = json.loads((tmp_path / "run.json").read_text())
+    assert header["problem"] == {"nodes": 15, "transitions": 40, "actions": 4, "dimensions": 2}
+    assert header["prior_text"].startswith("DistanceDependent(self_link=Exponential(mean=0.1)")
+    assert (header["seed"], header["draws"], header["chains"]) == ("3", 8, 2)
+    assert {"onlooker", "numpy", "numba", "python"} <= set(header["versions"])
+
+
+RICH = [
+    DistanceDependent(self_link=Exponential(0.3), decay=GaussianDecay(0.5, 0.02), n_neighbors=5),
+    Potts(3, coordinates=[[0, 0], [0, 1], [1, 1], [1, 0], [2, 0], [2, 1]], n_neighbors=2),
+    Potts(2, metric=np.abs(np.arange(6)[:, None] - np.arange(6)), n_neighbors=None),
+]
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+@pytest.mark.parametrize("number", range(len(RICH)))
+def test_what_was_loaded_answers_like_what_was_sampled(number, as_file, tmp_path):
+    prior = RICH[number]
+    problem = PROBLEM if number == 0 else ring_problem()
+    posterior = quick(problem, prior, store=tmp_path / "store")
+    path = tmp_path / "store"
+    if as_file:
+        path = tmp_path / "posterior.onlooker"
+        posterior.save(path)
+    loaded = Posterior.load(path)
+    assert_same_draws(loaded, posterior)
+    assert loaded.chain_ids == posterior.chain_ids
+    states = np.array([[0.3, 0.2], [1.0, 2.0]]) if number == 0 else np.array([0, 5])
+    np.testing.assert_array_equal(loaded.policy(states), posterior.policy(states))
+    np.testing.assert_array_equal(
+        loaded.next_state_samples(states, random_state=1),
+        posterior.next_state_samples(states, random_state=1),
+    )
+    assert loaded.plan.tune == posterior.plan.tune
+    assert repr(loaded.prior)[:20] == repr(prior)[:20]
+
+
+def test_sparse_tables_are_stored_as_such(tmp_path):
+    problem = ring_problem()
+    problem.dynamics = TabularDynamics(problem.dynamics.matrices)
+    posterior = quick(problem, Mixing(2))
+    posterior.save(tmp_path / "p")
+    loaded = Posterior.load(tmp_path / "p")
+    assert loaded.problem.dynamics.is_sparse
+    np.testing.assert_allclose(loaded.next_state([0, 1]), posterior.next_state([0, 1]))
+
+
+class _Home:
+    """Dynamics of the user's own."""
+
+    n_actions = 4
+
+    def log_likelihood(self, states, next_states):
+        return np.zeros((len(states), 4))
+
+
+def test_code_of_your_own_is_not_stored_but_can_be_given_back(tmp_path):
+    problem = Problem(PROBLEM.node_of, PROBLEM.loglik, PROBLEM.states)
+    problem.dynamics = _Home()
+    prior = _Mortal(3)
+    prior.doomed = ()
+    posterior = quick(problem, prior)
+    posterior.save(tmp_path / "p")
+    loaded = Posterior.load(tmp_path / "p")
+    np.testing.assert_array_equal(loaded.policy(), posterior.policy())
+    with pytest.raises(TypeError, match=r"UnknownPrior.*prior="):
+        loaded.policy([[0.0, 0.0]])
+    with pytest.raises(ValueError, match="dynamics="):
+        loaded.log_predictive([PROBLEM.states[:3]])
+    helped = Posterior.load(tmp_path / "p", prior=prior, dynamics=_Home())
+    np.testing.assert_array_equal(helped.policy([[0.0, 0.0]]), posterior.policy([[0.0, 0.0]]))
+    assert helped.log_predictive([PROBLEM.states[:3]]).shape == (2,)
+
+
+def test_a_callable_metric_is_not_stored(tmp_path):
+    def metric(x, y):
+        return float(np.abs(x - y).sum())
+
+    posterior = quick(PROBLEM, DistanceDependent(metric=metric), store=tmp_path / "s")
+    again = quick(
+        PROBLEM, DistanceDependent(metric=metric), store=tmp_path / "s", resume=True, draws=9
+    )
+    np.testing.assert_array_equal(again.labels[:, :8], posterior.labels)
+    loaded = Posterior.load(tmp_path / "s")
+    np.testing.assert_array_equal(loaded.policy(), again.policy())
+
+
+def test_files_of_others_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", x=1)
+    (tmp_path / "text").write_text("hello")
+    for name in ("other.npz", "text"):
+        with pytest.raises(ValueError, match=r"Posterior\.save"):
+            Posterior.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        Posterior.load(tmp_path / "nowhere")

@@ -1,0 +1,97 @@
+"""Small stored runs of every kind of state space, to be looked at."""
+
+import warnings
+
+import numpy as np
+from small_runs import ring_dynamics
+
+from onlooker import Problem, sample
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.warnings import ConvergenceWarning
+from onlooker.worlds import GridWorld
+
+KINDS = ("line", "plane", "space", "grid", "abstract")
+
+
+def store_run(kind, path, seed=0, names=None, **options):
+    """Sample a little into `path`; returns the posterior."""
+    problem, prior = _MAKERS[kind](np.random.default_rng(seed))
+    if names is not None:
+        problem.paths = problem.paths._replace(names=np.array(names))
+    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": seed} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return sample(problem, prior, store=path, progress=False, **options)
+
+
+def _walk(rng, dynamics, choose, start, length):
+    states = [np.asarray(start, dtype=float)]
+    for _ in range(length):
+        action = choose(states[-1])
+        states.append(dynamics.sample([states[-1]], [action], rng)[0])
+    return np.array(states)
+
+
+def _line(rng):
+    """On a line: towards the origin from both sides."""
+    dynamics = DisplacementDynamics([[-0.5], [0.0], [0.5]], 0.15)
+    walks = [
+        _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 0, [start], 14)
+        for start in (-4.0, 4.0, -2.5, 3.0)
+    ]
+    return Problem.from_demonstrations(walks, dynamics), _near(0.7)
+
+
+def _plane(rng):
+    """In the plane: up on the left, down on the right."""
+    dynamics = DisplacementDynamics.compass(8, 0.5, 0.1)
+    walks = [
+        _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, [x, -2.0 if x < 0 else 2.0], 14)
+        for x in (-2.0, -1.0, -0.6, 0.7, 1.1, 2.1)
+    ]
+    return Problem.from_demonstrations(walks, dynamics), _near(0.8)
+
+
+def _space(rng):
+    """In four dimensions: along the third one way or the other."""
+    steps = np.vstack([np.eye(4), -np.eye(4)]) * 0.5
+    dynamics = DisplacementDynamics(steps, 0.1)
+    walks = [
+        _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, rng.normal(0, 1.5, 4), 14)
+        for _ in range(6)
+    ]
+    return Problem.from_demonstrations(walks, dynamics), _near(1.0)
+
+
+def _grid(rng):
+    """A grid world whose states have coordinates."""
+    world = GridWorld(9, 8, sigma=0.5, radius=2.5)
+    demos, _ = world.rollout(8, 20, random_state=int(rng.integers(1 << 30)))
+    prior = Potts(4, decay=GaussianDecay(1.0), coordinates=world.coordinates)
+    return Problem.from_demonstrations(demos, world.dynamics), prior
+
+
+def _abstract(rng):
+    """A ring of states that are only numbers."""
+    walks = []
+    for start in range(0, 16, 4):
+        walk = [start]
+        for _ in range(20):
+            up = walk[-1] < 8
+            walk.append((walk[-1] + (1 if up else -1) * int(rng.random() < 0.9)) % 16)
+        walks.append(walk)
+    return Problem.from_demonstrations(walks, ring_dynamics(18)), ChineseRestaurant()
+
+
+def _near(scale):
+    return DistanceDependent(decay=GaussianDecay(scale, offset=0.01))
+
+
+_MAKERS = {
+    "line": _line,
+    "plane": _plane,
+    "space": _space,
+    "grid": _grid,
+    "abstract": _abstract,
+}
