@@ -14,7 +14,7 @@ ROOMS = """
     prediction consensus diagnostics posterior sampling defaults recognizer baselines anomaly
     findings
     plot experiments fitting explorer cli
-""".split()
+""".split()  # noqa: SIM905
 LEFT = Path(__file__).with_name("layers_left.txt").read_text().split("\n")
 
 
