@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parents[1] / "tests" / "support"
-EXAMPLES = Path(__file__).parents[1] / "examples"
 
 RECORD: dict[str, Any] = {"tables": [], "notes": [], "data": {}}
 """What this process has measured; `benchmarks.__main__` saves it."""
