@@ -5,8 +5,8 @@ python -m benchmarks cloning
 One fifth of the storms is held out, and the direction of each step (eight sectors) is to be
 predicted. Classifiers are trained on the directions themselves; ours never sees them. Seconds are
 of processor time on one core, training and prediction together. One per cent of the marginal is
-mixed into what a classifier says, else one impossible step would make its score minus infinity. Their
-settings are usual ones; of boosting also some that were tuned to these data.
+mixed into what a classifier says, else one impossible step would make its score minus infinity.
+Their settings are usual ones; of boosting also some that were tuned to these data.
 """
 
 from __future__ import annotations
