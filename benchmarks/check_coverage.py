@@ -6,15 +6,12 @@ python -m benchmarks.check_coverage [--runs 100]
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 import numpy as np
-
-from benchmarks._measure import TESTS, print_table
-
-sys.path.insert(0, str(TESTS))
 from interval_coverage import LEVEL, noise_and_step, success
+
+from benchmarks._measure import print_table
 
 
 def main(quick: bool = False, runs: int = 100) -> None:
