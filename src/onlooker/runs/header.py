@@ -14,21 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from onlooker._version import __version__
 from onlooker.checks import Array
-from onlooker.files import within
+from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
+from onlooker.files import CannotDecode, within
 from onlooker.incomplete import Incomplete
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.inference.tempering import check_tempering
 from onlooker.problem.problem import Paths, Problem
-from onlooker.runs.codec import (
-    CannotDecode,
-    UnknownPrior,
-    decode,
-    decode_dynamics,
-    encode,
-    encode_dynamics,
-    fingerprint,
-)
+from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
 
 if TYPE_CHECKING:
