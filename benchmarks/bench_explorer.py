@@ -19,19 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from chains import make_plan
+from chromium import open_browser
 
-from benchmarks._measure import TESTS, print_table
+from benchmarks._measure import print_table
 from onlooker import Problem
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.files import write_arrays
 from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan
 from onlooker.partitions import DistanceDependent
 from onlooker.runs.store import describe_run
-
-sys.path.insert(0, str(TESTS))
-from chromium import open_browser
 
 _PARTS = 10  # that a chain's draws are stored in
 
@@ -94,7 +92,7 @@ def store_run(
     walks += rng.random((len(walks), 1, 2))
     problem = Problem.from_demonstrations(Demonstrations(list(walks)), dynamics)
     centres = rng.random((12, 2))
-    plan = Plan(problem, DistanceDependent(), 1.0, True, False, n_draws, 100, 1, chains, 0)
+    plan = make_plan(problem, DistanceDependent(), draws=n_draws, tune=100, chains=chains, seed=0)
     header, arrays = describe_run(plan)
     path.mkdir(parents=True)
     write_arrays(path / "problem.npz", arrays)

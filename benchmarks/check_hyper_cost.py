@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from chains import make_chain
 
 from benchmarks._measure import print_table
 from benchmarks.bench_inferred import problem_of_grid, problem_of_plane
 from onlooker import Problem
 from onlooker.hyper import CONCENTRATION
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent
 
 STEPS = {"α": "_draw_alpha", "ν": "_draw_nu", "offset": "_draw_offset", "scale": "_draw_scale"}
@@ -44,7 +44,7 @@ def measure(problem: Problem, places: Any, reassign: int, sweeps: int) -> list[l
     prior = DistanceDependent.inferred(coordinates=places, reassign=reassign)
     sampler = prior.sampler(problem)
     rng = np.random.default_rng(0)
-    chain = Chain(problem, sampler, alpha=CONCENTRATION, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, bound=sampler, alpha=CONCENTRATION, rng=rng)
     chain.sweep()  # compiles
     spent = dict.fromkeys(STEPS, 0.0)
     for name, method in STEPS.items():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chains import make_plan
 from small_runs import made_up, plane_problem, quick
 
 from onlooker import Posterior, sample
@@ -12,7 +13,6 @@ from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import CONCENTRATION, Gamma, LogUniform, PerController
 from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
 
@@ -34,7 +34,7 @@ def _with(log_joint, labels=None, nu=None, prior=None):
     }
     if nu is not None:
         arrays["hyper.nu"] = nu
-    plan = Plan(PROBLEM, prior or Mixing(2), 1.0, True, False, shape[1], 0, 1, shape[0], 0)
+    plan = make_plan(PROBLEM, prior or Mixing(2), draws=shape[1], chains=shape[0], seed=0)
     return Posterior(plan, Draws(arrays), range(shape[0]))
 
 

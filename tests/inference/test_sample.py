@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
-from small_runs import PRIORS, assert_same_draws, plane_problem, quick
+from chains import make_chain
+from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick
 
 from onlooker import Problem, sample
 from onlooker import progress as progress_module
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, Mixing
 from onlooker.progress import Bar, Line, Log, Silence, make_progress
 from onlooker.warnings import ChainFailedWarning
@@ -58,9 +58,7 @@ def test_chains_follow_the_children_of_the_seed(name, blocked):
     posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11, blocked=blocked)
     for index, child in enumerate(np.random.SeedSequence(11).spawn(2)):
         rng = np.random.default_rng(child)
-        chain = Chain(
-            PROBLEM, prior.sampler(PROBLEM), alpha=1.0, collapsed=True, blocked=blocked, rng=rng
-        )
+        chain = make_chain(PROBLEM, prior, blocked=blocked, rng=rng)
         for _ in range(3):
             chain.sweep()
         for draw in range(4):
@@ -149,29 +147,9 @@ def test_without_a_seed_runs_differ():
     assert not np.array_equal(one.actions, other.actions)
 
 
-class _Mortal(Mixing):
-    """A prior whose sampler fails in some chains after a while."""
-
-    doomed = (1,)
-
-    def sampler(self, problem):
-        sampler = super().sampler(problem)
-        right, doomed = sampler.update, self.doomed
-        seen = {}
-
-        def update(state, data, scheme):
-            right(state, data, scheme)
-            number = seen.setdefault(id(state), len(seen))
-            if number in doomed and state.rng.random() < 0.3:
-                raise ArithmeticError("out of luck")
-
-        sampler.update = update
-        return sampler
-
-
 def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
     with pytest.warns(ChainFailedWarning, match=r"chain 1 died .*out of luck.*2 of 3 chains"):
-        posterior = quick(PROBLEM, _Mortal(3), chains=3, draws=40, n_jobs=1)
+        posterior = quick(PROBLEM, Mortal(3), chains=3, draws=40, n_jobs=1)
     assert posterior.chain_ids == [0, 2]
     whole = quick(PROBLEM, Mixing(3), chains=3, draws=40)
     assert not np.array_equal(posterior.labels[0], posterior.labels[1])
@@ -179,9 +157,9 @@ def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
 
 
 def test_if_every_chain_dies_the_first_error_is_raised(monkeypatch):
-    monkeypatch.setattr(_Mortal, "doomed", (0, 1))
+    monkeypatch.setattr(Mortal, "doomed", (0, 1))
     with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain") as told:
-        quick(PROBLEM, _Mortal(3), draws=60)
+        quick(PROBLEM, Mortal(3), draws=60)
     assert isinstance(told.value.__cause__, ArithmeticError)
 
 

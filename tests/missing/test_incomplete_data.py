@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from chains import make_chain
 from small_runs import assert_same_draws, quick, ring_dynamics
 
 from onlooker import Demonstrations, PolicyRecognizer, Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
 from onlooker.hyper import LogUniform
 from onlooker.incomplete import IncompleteDemonstrations
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, Mixing
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
@@ -107,7 +107,7 @@ def test_the_log_joint_is_that_of_the_completed_problem():
     problem = problems()["ring"]
     rng = np.random.default_rng(0)
     prior = Mixing(2)
-    chain = Chain(problem, prior.sampler(problem), alpha=1.0, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, rng=rng)
     for _ in range(3):
         chain.sweep()
     path = chain.state.arrays["path"]

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from scipy.special import logsumexp
 from small_runs import assert_same_draws, quick, ring_dynamics
-from test_parameters import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
+from unknown_dynamics import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
 
 from onlooker import Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
