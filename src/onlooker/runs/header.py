@@ -59,7 +59,7 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
     if plan.starts is not None:
-        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
+        arrays |= {f"start.{name}": values for name, values in plan.starts.arrays.items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -129,7 +129,7 @@ def restore_plan(
         chains=header["chains"],
         seed=int(header["seed"]),
         tempering=check_tempering(header["options"].get("tempering")),
-        starts=Draws.from_arrays(starts) if starts else None,
+        starts=Draws(starts) if starts else None,
         **options,
     )
 
