@@ -16,7 +16,6 @@ from onlooker.checks import Array
 from onlooker.consensus import adjusted_rand_index
 from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
-from onlooker.inference.draws import Draws
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.posterior import Posterior
@@ -111,26 +110,15 @@ def recognise(
         labels,
         error=float(circular_emd(posterior.policy(), expert).mean()),
         error_by_chain=np.array(
-            [circular_emd(one.policy(), expert).mean() for one in _single_chains(posterior)]
+            [
+                circular_emd(posterior.chain(c).policy(), expert).mean()
+                for c in range(posterior.n_chains)
+            ]
         ),
         error_off=float(circular_emd(posterior.policy(near), world.policy(near)).mean()),
         untrained=float(circular_emd(np.full_like(expert, 1 / world.n_actions), expert).mean()),
         began=began,
     )
-
-
-def _single_chains(posterior: Posterior) -> list[Posterior]:
-    alone = []
-    for index, name in enumerate(posterior.chain_ids):
-        rows = slice(index, index + 1)
-        draws = Draws(
-            posterior.labels[rows],
-            posterior.actions[rows],
-            posterior.log_joint[rows],
-            {key: values[rows] for key, values in posterior.hyper.items()},
-        )
-        alone.append(Posterior(posterior.plan, draws, [name]))
-    return alone
 
 
 # -- in words ---------------------------------------------------------------------------------
