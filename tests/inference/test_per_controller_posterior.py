@@ -157,7 +157,7 @@ def test_a_place_far_from_everything_has_the_uniform_policy(posterior):
 
 
 def test_drawn_controllers_have_the_moments_that_are_claimed(posterior):
-    clusters = next(posterior._predictor.blocks())
+    clusters = next(posterior.predictor.blocks())
     rng = np.random.default_rng(0)
     draws = np.array([clusters.thetas(rng) for _ in range(4000)])
     error = draws.std(axis=0) / math.sqrt(4000)
