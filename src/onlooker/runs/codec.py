@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
 
 
+_GONE: dict[str, Any] = {"tempering": None}
+"""Parameters that older versions stored, each with the value that made it do nothing."""
+
+
 class CannotDecode(ValueError):
     """Something is code of the user's own, which is not stored."""
 
@@ -77,11 +81,22 @@ def decode(value: Any, arrays: dict[str, Array]) -> Any:
     made = _classes().get(value["class"])
     if made is None:
         raise CannotDecode(value["class"])
-    params = {name: decode(inner, arrays) for name, inner in value["params"].items()}
+    params = {name: decode(inner, arrays) for name, inner in without_gone(value["params"]).items()}
     unknown = params.keys() - {item.name for item in dataclasses.fields(made)}
     if unknown:  # written by another version
         raise CannotDecode(f"{value['class']}({', '.join(sorted(unknown))}=...)")
     return made(**params)
+
+
+def without_gone(params: dict[str, Any]) -> dict[str, Any]:
+    """Stored parameters without those that no longer exist; refuses one that did something."""
+    for name, off in _GONE.items():
+        if params.get(name, off) != off:
+            raise ValueError(
+                f"the run was made with {name}={params[name]!r}, which this version of onlooker "
+                "no longer has; open it with the version that made it"
+            )
+    return {name: value for name, value in params.items() if name not in _GONE}
 
 
 def _displacements() -> dict[str, type]:

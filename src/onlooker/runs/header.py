@@ -18,7 +18,6 @@ from onlooker.files import within
 from onlooker.incomplete import Incomplete
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
-from onlooker.inference.tempering import check_tempering
 from onlooker.problem.problem import Paths, Problem
 from onlooker.runs.codec import (
     CannotDecode,
@@ -28,6 +27,7 @@ from onlooker.runs.codec import (
     encode,
     encode_dynamics,
     fingerprint,
+    without_gone,
 )
 from onlooker.warnings import UnidentifiableActionsWarning
 
@@ -51,9 +51,6 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     options = {name: getattr(plan, name) for name in _OPTIONS}
     options["concentration"] = encode(plan.concentration, "concentration", arrays)
-    if plan.tempering is not None:  # runs without it are described as they always were
-        tempering = plan.tempering
-        options["tempering"] = tempering if isinstance(tempering, int) else list(tempering)
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
@@ -126,16 +123,16 @@ def restore_plan(
             prior = decode(header["prior"], arrays)
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
-    options = {name: header["options"][name] for name in _OPTIONS}
+    stored = without_gone(header["options"])
+    options = {name: stored[name] for name in _OPTIONS}
     starts = within("start.", arrays)
     return Plan(
         problem=problem,
         prior=prior,
-        concentration=decode(header["options"]["concentration"], arrays),
+        concentration=decode(stored["concentration"], arrays),
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
-        tempering=check_tempering(header["options"].get("tempering")),
         starts=Draws.from_arrays(starts) if starts else None,
         **options,
     )
