@@ -21,12 +21,14 @@ def test_an_old_run_opens_with_its_draws_and_its_policy(name):
     np.testing.assert_allclose(posterior.policy(), expected["policy"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("where", "name", "value"), [("options", "tempering", 4)])
+@pytest.mark.parametrize(
+    ("where", "name", "value"), [("options", "tempering", 4), ("prior", "split_merge", 3)]
+)
 def test_a_run_with_an_option_that_is_gone_is_refused_by_its_name(tmp_path, where, name, value):
     shutil.copytree(STORES / "ordinary", tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     header = json.loads(file.read_text())
-    header[where][name] = value
+    header[where].get("params", header[where])[name] = value
     file.write_text(json.dumps(header))
     with pytest.raises(ValueError, match=f"made with {name}={value}, which .* no longer has"):
         Posterior.load(tmp_path / "run")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
 
 
-_GONE: dict[str, Any] = {"tempering": None}
+_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0}
 """Parameters that older versions stored, each with the value that made it do nothing."""
 
 
