@@ -42,7 +42,7 @@ FINITE = {
             "potts",
             n_clusters=3,
             beta=0.9,
-            weights=exact.weights_potts(DISTANCES, exact.gaussiandecayed(1.2)),
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(1.2)),
         ),
     ),
     "potts-offset": (
@@ -51,7 +51,7 @@ FINITE = {
             "potts",
             n_clusters=3,
             beta=0.9,
-            weights=exact.weights_potts(DISTANCES, exact.gaussiandecayed(0.6, 0.3)),
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(0.6, 0.3)),
         ),
     ),
     "potts-neighbours": (
@@ -60,7 +60,7 @@ FINITE = {
             "potts",
             n_clusters=3,
             beta=1.6,
-            weights=exact.weights_potts(DISTANCES, exact.gaussiandecayed(1.2), 1),
+            weights=exact.weights_potts(DISTANCES, exact.gaussian_decay(1.2), 1),
         ),
     ),
     "crp": (ChineseRestaurant(1.3), lambda: posterior_of("crp", gamma=1.3)),

@@ -36,7 +36,7 @@ def posterior_of(model, alpha=ALPHA, **parameters):
 
 
 def decayed(scale, offset):
-    return exact.gaussiandecayed(scale, offset)(DISTANCES)
+    return exact.gaussian_decay(scale, offset)(DISTANCES)
 
 
 def nearest(weights, k):
@@ -132,7 +132,7 @@ def offsets_of(prior, n=9):
 
 
 def decay_posterior(scale, offset, nu=0.4, n_neighbors=None):
-    weights = exact.gaussiandecayed(scale, offset)(DISTANCES)
+    weights = exact.gaussian_decay(scale, offset)(DISTANCES)
     if n_neighbors is not None:
         weights = nearest(weights, n_neighbors)
     return exact.ddcrp(NODE_OF, LOGLIK, N, ALPHA, nu, weights)
