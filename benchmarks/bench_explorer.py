@@ -101,7 +101,7 @@ def store_run(
         folder.mkdir()
         for part, first in enumerate(range(0, n_draws, n_draws // _PARTS)):
             draws = _some_draws(problem, centres, n_draws // _PARTS, rng)
-            stored = {f"draws.{name}": values for name, values in draws.as_arrays().items()}
+            stored = {f"draws.{name}": values for name, values in draws.arrays.items()}
             told = {"state": {}, "first": first, "sweeps": 100 + first + len(draws)}
             stored["rest"] = np.array(json.dumps(told))
             write_arrays(folder / f"part-{part:012d}.npz", stored)
@@ -118,8 +118,16 @@ def _some_draws(problem: Problem, centres: Any, n: int, rng: np.random.Generator
         number[seen[np.argsort(first)]] = np.arange(len(seen))
         row[:] = number[nearest]
     heading = 2 * labels[:, problem.node_of] + rng.integers(-1, 2, (n, problem.n_transitions))
-    hyper = {"alpha": np.ones(n), "nu": rng.exponential(0.1, n)}
-    return Draws(labels, (heading % 24).astype(np.int8), rng.normal(size=n), hyper, labels)
+    return Draws(
+        {
+            "labels": labels,
+            "actions": (heading % 24).astype(np.int8),
+            "log_joint": rng.normal(size=n),
+            "hyper.alpha": np.ones(n),
+            "hyper.nu": rng.exponential(0.1, n),
+            "links": labels,
+        }
+    )
 
 
 def _used(pid: int) -> float:

@@ -93,17 +93,17 @@ def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, see
     for index in np.ndindex(shape):
         seen = {}
         labels[index] = [seen.setdefault(k, len(seen)) for k in labels[index]]
-    known = {"alpha": np.full(shape, 0.7)}
-    for name, value in (hyper or {}).items():
-        known[name] = np.broadcast_to(value, shape).astype(float)
-    draws = Draws(
-        labels.astype(narrow(problem.n_nodes)),
-        rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(np.int8),
-        rng.normal(size=shape),
-        known,
-    )
+    arrays = {
+        "labels": labels.astype(narrow(problem.n_nodes)),
+        "actions": rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(
+            np.int8
+        ),
+        "log_joint": rng.normal(size=shape),
+    }
+    for name, value in ({"alpha": 0.7} | (hyper or {})).items():
+        arrays[f"hyper.{name}"] = np.broadcast_to(value, shape).astype(float)
     plan = make_plan(problem, prior, concentration=0.7, draws=n_draws, chains=n_chains, seed=seed)
-    return Posterior(plan, draws, range(n_chains))
+    return Posterior(plan, Draws(arrays), range(n_chains))
 
 
 def quick(problem, prior, **options):
