@@ -160,8 +160,6 @@ def test_all_inferred_follows_the_unit_of_the_states():
 def test_what_cannot_be_inferred_is_refused():
     with pytest.raises(ValueError, match="Potts model's decay is fixed"):
         Potts(3, decay=GaussianDecay(SCALE))
-    with pytest.raises(ValueError, match="metropolis"):
-        DistanceDependent(decay=GaussianDecay(SCALE), method="metropolis")
     with pytest.raises(TypeError, match="scale must be a number or a prior"):
         GaussianDecay("wide")
     with pytest.raises(ValueError, match="offset is below 1"):

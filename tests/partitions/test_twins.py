@@ -6,9 +6,7 @@ import pytest
 from agreement import canonical
 from chains import make_chain
 from link_twins import ALPHA, link_chain, link_twin, make_problem
-from naive_links import NaiveLinks
 
-from onlooker.inference.metropolis import draw_candidates, log_proposal
 from onlooker.partitions import (
     ChineseRestaurant,
     GaussianDecay,
@@ -131,25 +129,3 @@ def test_link_sweeps_equal_their_twin(seed, start, offset, few):
             k = chain.state.labels[members[0]]
             assert chain.state.counts.cluster[k].tolist() == twin.counts(members)
     assert update_links.signatures
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_metropolis_sweeps_equal_their_twin(seed):
-    chain = link_chain(seed, "nearest", decay=GaussianDecay(0.8, 0.05), method="metropolis")
-    sampler = chain.partition
-    sampler.options = LinkOptions(economy=Economy(few=0, tries=0, longest=1 << 62))
-    state = chain.state.copy()
-    nothing_near = [[] for _ in state.labels]
-    twin = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, nothing_near, 0.0, ALPHA, state.rng
-    )
-    twin.list_in_links()
-    for _ in range(6):
-        candidates = draw_candidates(len(state.labels), sampler.options.tries, twin.rng)
-        weights = sampler._log_weight(candidates, 0.3) - log_proposal(candidates)
-        links = np.array(twin.links)
-        current = sampler._log_weight(links, 0.3) - log_proposal(links)
-        twin.metropolis(candidates.tolist(), weights.tolist(), current.tolist())
-        sampler.update(chain.state, chain.data, chain._scheme())
-        assert chain.state.arrays["forest.link"].tolist() == twin.links
-        assert canonical(chain.state.labels) == canonical(twin.labels())

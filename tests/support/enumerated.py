@@ -61,14 +61,6 @@ DISTANCE_DEPENDENT = {
         DistanceDependent(0.4, GaussianDecay(0.8, 0.1), n_neighbors=2),
         lambda: posterior_of("ddcrp", nu=0.4, weights=nearest(decayed(0.8, 0.1), 2)),
     ),
-    "metropolis": (
-        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), method="metropolis"),
-        lambda: posterior_of("ddcrp", nu=0.4, weights=decayed(0.8, 0.1)),
-    ),
-    "metropolis-nu": (
-        DistanceDependent(Exponential(0.5), GaussianDecay(0.8), method="metropolis"),
-        lambda: posterior_of("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=decayed(0.8, 0.0)),
-    ),
     "nu-slice": (
         DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1)),
         lambda: posterior_of("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=decayed(0.8, 0.1)),

@@ -210,7 +210,6 @@ PRIORS: dict[str, dict[str, Check]] = {
         "self_link": hyper,
         "self_link_step": _one_of("slice", "metropolis"),
         "start": _one_of("nearest", "self"),
-        "method": _one_of("gibbs", "metropolis"),
         "tolerance": _number,
         "reassign": _from_0,
     },

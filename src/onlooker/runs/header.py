@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "run.json"
 _KINDS = ("class", "opaque")
-_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0}
+_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
 _OPTIONS = ("collapsed", "blocked", "tune", "thin")
 
