@@ -131,8 +131,6 @@ def check_convergence(posterior: Posterior) -> None:
 
 def _hint(posterior: Posterior) -> str:
     plan = posterior.plan
-    if plan.prior.can_block and not plan.blocked:
-        return ", or try blocked=True"
     if (
         getattr(plan.prior, "reassign", 1) == 0
         and posterior.n_controllers.max() <= _MOST_REASSIGNED

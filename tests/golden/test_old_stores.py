@@ -23,7 +23,12 @@ def test_an_old_run_opens_with_its_draws_and_its_policy(name):
 
 @pytest.mark.parametrize(
     ("where", "name", "value"),
-    [("options", "tempering", 4), ("prior", "split_merge", 3), ("prior", "method", "metropolis")],
+    [
+        ("options", "blocked", True),
+        ("options", "tempering", 4),
+        ("prior", "split_merge", 3),
+        ("prior", "method", "metropolis"),
+    ],
 )
 def test_a_run_with_an_option_that_is_gone_is_refused_by_its_name(tmp_path, where, name, value):
     shutil.copytree(STORES / "ordinary", tmp_path / "run")

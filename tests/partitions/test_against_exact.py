@@ -64,26 +64,19 @@ FINITE = {
     "crp": (ChineseRestaurant(1.3), lambda: posterior_of("crp", gamma=1.3)),
 }
 
-SCHEMES = {
-    "collapsed": {"collapsed": True, "blocked": False},
-    "ordinary": {"collapsed": False, "blocked": False},
-    "blocked": {"collapsed": True, "blocked": True},
-    "blocked-ordinary": {"collapsed": False, "blocked": True},
-}
 
-
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
 @pytest.mark.parametrize("model", FINITE)
-def test_sampler_matches_the_enumerated_posterior(model, scheme):
+def test_sampler_matches_the_enumerated_posterior(model, collapsed):
     prior, oracle = FINITE[model]
-    draws = run(prior, **SCHEMES[scheme])
+    draws = run(prior, collapsed=collapsed)
     assert exact.compare(draws, oracle(), alpha=ALPHA) == []
 
 
 @pytest.mark.parametrize("case", DISTANCE_DEPENDENT)
 def test_link_sampler_matches_the_enumerated_posterior(case):
     prior, oracle = DISTANCE_DEPENDENT[case]
-    draws = run(prior, collapsed=True, blocked=False)
+    draws = run(prior)
     assert exact.compare(draws, oracle(), alpha=ALPHA) == []
 
 
@@ -95,13 +88,13 @@ def test_link_sampler_matches_the_enumerated_posterior(case):
 def test_short_cuts_leave_the_posterior_as_it_is(economy):
     prior = DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.5))
     oracle = posterior_of("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=decayed(0.8, 0.5))
-    draws = run(prior, collapsed=True, blocked=False, sweeps=2 * SWEEPS, economy=economy)
+    draws = run(prior, sweeps=2 * SWEEPS, economy=economy)
     assert exact.compare(draws, oracle, alpha=ALPHA) == []
 
 
 def test_a_prior_that_excludes_the_usual_start_of_nu_is_sampled_all_the_same():
     prior = DistanceDependent(LogUniform(0.01, 0.3), GaussianDecay(0.8, 0.1))
-    draws = run(prior, collapsed=True, blocked=False, sweeps=200)
+    draws = run(prior, sweeps=200)
     assert draws.hyper["nu"].min() >= 0.01
     assert draws.hyper["nu"].max() <= 0.3
 
@@ -112,5 +105,5 @@ def test_inferred_concentrations_match_the_enumerated_posterior(model, collapsed
     prior, oracle = INFERRED[model]
     if prior.collapsed_only and not collapsed:
         return
-    draws = run(prior, collapsed=collapsed, blocked=False, alpha=Exponential(0.8))
+    draws = run(prior, collapsed=collapsed, alpha=Exponential(0.8))
     assert exact.compare(draws, oracle(alpha=scipy.stats.expon(scale=0.8))) == []

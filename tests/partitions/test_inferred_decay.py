@@ -27,7 +27,7 @@ unmixed = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarni
 
 
 def draws_of(prior):
-    draws = run(prior, collapsed=True, blocked=False, sweeps=8_000)
+    draws = run(prior, sweeps=8_000)
     if prior.decay.offset is not OFFSET:
         assert np.ptp(draws.hyper.pop("offset")) == 0
     if prior.decay.scale is not SCALE:

@@ -104,8 +104,7 @@ def test_with_more_clusters_than_are_summed_over_nothing_is_done():
 
 def draws_of(prior, alpha=enumerated.ALPHA, passes=2, **more):
     prior = replace(prior, reassign=passes)
-    options = {"collapsed": True, "blocked": False, "sweeps": 6_000} | more
-    return enumerated.run(prior, alpha=alpha, **options)
+    return enumerated.run(prior, alpha=alpha, **({"sweeps": 6_000} | more))
 
 
 @pytest.mark.parametrize("model", enumerated.DISTANCE_DEPENDENT)
@@ -201,7 +200,7 @@ def broken_pass(fault):
                 k = slots.order[p]
                 dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
         if not forget:
-            ordinary_actions(actions, labels, counts, data, controllers, False, rng)
+            ordinary_actions(actions, labels, counts, data, controllers, rng)
 
     return wrong
 

@@ -64,27 +64,27 @@ PRIORS = {
 }
 
 
-def chain_of(prior, collapsed, blocked, seed):
+def chain_of(prior, collapsed, seed):
     problem = make_problem(seed)
     rng = np.random.default_rng(seed + 1000)
-    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, blocked=blocked, rng=rng)
+    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, rng=rng)
     chain.prior = prior
     return chain
 
 
-def sweep_twin(twin, chain, collapsed, blocked):
+def sweep_twin(twin, chain, collapsed):
     """Draw actions, controllers and indicators of the twin, as the chain is going to."""
     if collapsed:
-        twin.collapsed_actions(blocked)
+        twin.collapsed_actions()
     else:
-        twin.ordinary_actions(blocked)
+        twin.ordinary_actions()
         slots = len(chain.state.counts.size)
         twin.clusters, used = list(range(slots)), twin.clusters
         twin.xi = {k: twin.xi.get(k, [0] * twin.n_actions) for k in range(slots)}
         twin.draw_controllers()  # the kernel draws one for every slot, used or not
         twin.clusters = used
     log_prior, gamma = prior_of(chain, twin)
-    twin.update_indicators(log_prior, not collapsed, blocked, gamma)
+    twin.update_indicators(log_prior, not collapsed, gamma)
 
 
 def assert_same_state(chain, twin):
@@ -96,14 +96,13 @@ def assert_same_state(chain, twin):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("blocked", [False, True], ids=["plain", "blocked"])
 @pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
-    chain = chain_of(PRIORS[name], collapsed, blocked, seed)
+def test_a_sweep_equals_its_twin(name, collapsed, seed):
+    chain = chain_of(PRIORS[name], collapsed, seed)
     for _ in range(4):
         twin = twin_of(chain)
-        sweep_twin(twin, chain, collapsed, blocked)
+        sweep_twin(twin, chain, collapsed)
         chain.sweep()
         assert_same_state(chain, twin)
 

@@ -282,7 +282,6 @@ _SAMPLING: dict[str, Check] = {
     "jobs": _count,
     "scheduler": _text,
     "collapsed": _yes_or_no,
-    "blocked": _yes_or_no,
     "nodes": _one_of("visited", "all"),
 }
 

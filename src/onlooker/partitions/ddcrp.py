@@ -62,7 +62,6 @@ class DistanceDependent(PartitionPrior):
     reassign: int = 0
 
     collapsed_only: ClassVar[bool] = True
-    can_block: ClassVar[bool] = False
 
     @classmethod
     def inferred(cls, typical: float = 1.0, **others: Any) -> Self:

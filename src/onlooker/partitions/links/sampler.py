@@ -52,8 +52,6 @@ class LinkOptions:
 class LinkSampler:
     """Links of the distance-dependent CRP; clusters are the components of their graph."""
 
-    can_block = False
-
     def __init__(
         self,
         layout: Layout,
