@@ -7,6 +7,7 @@ import exact
 import numpy as np
 import pytest
 import scipy.stats
+from interval_coverage import noise_and_step
 from small_runs import ring_dynamics
 
 from onlooker import Problem
@@ -337,15 +338,11 @@ def test_a_users_own_parameter_matches_the_enumerated_posterior():
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say():
-    from benchmarks.check_coverage import noise_and_step
-
     covered = np.array([noise_and_step(seed, n_transitions=10, draws=150) for seed in range(25)])
     assert covered.sum(axis=0).min() >= 17  # of 25 at 90 %: fewer once in 1,000 times
 
 
 def test_intervals_of_a_wrong_number_of_degrees_do_not(monkeypatch):
-    from benchmarks.check_coverage import noise_and_step
-
     monkeypatch.setattr(likelihoods, "DisplacementLikelihood", WrongDegrees)
     covered = np.array([noise_and_step(seed, n_transitions=10, draws=150) for seed in range(25)])
     assert covered.sum(axis=0).min() < 17
