@@ -1,4 +1,4 @@
-"""How often intervals of the dynamics' parameters cover the truth, from many simulated data sets.
+"""Do intervals of the dynamics' parameters cover the truth as often as they say?
 
 python -m benchmarks.check_coverage [--runs 100]
 """
@@ -6,15 +6,12 @@ python -m benchmarks.check_coverage [--runs 100]
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 import numpy as np
-
-from benchmarks._measure import TESTS, print_table
-
-sys.path.insert(0, str(TESTS))
 from interval_coverage import LEVEL, noise_and_step, success
+
+from benchmarks._measure import print_table
 
 
 def main(quick: bool = False, runs: int = 100) -> None:
@@ -26,8 +23,8 @@ def main(quick: bool = False, runs: int = 100) -> None:
         covered = np.array([one(seed) for seed in range(runs)]).mean(axis=0)
         error = np.sqrt(LEVEL * (1 - LEVEL) / runs)
         for name, share in zip(names, covered, strict=True):
-            told = f"{LEVEL:.0%} ± {error:.0%}"
-            rows.append([name, f"{share:.0%}", told, f"{time.perf_counter() - began:.0f}"])
+            expected = f"{LEVEL:.0%} ± {error:.0%}"
+            rows.append([name, f"{share:.0%}", expected, f"{time.perf_counter() - began:.0f}"])
     print_table(
         f"Intervals of {LEVEL:.0%}, {runs} data sets each",
         ["parameter", "covered", "expected", "s"],

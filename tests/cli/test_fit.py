@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from small_runs import assert_same_draws
+from small_runs import assert_same_draws, walk
 
 from onlooker import Demonstrations, Posterior
 from onlooker.cli import main
@@ -48,14 +48,6 @@ def run(*words):
 def call(tracks, output, *more, draws=8, states=("x", "y")):
     words = ["fit", tracks, "--states", *states, "--trajectory", "id", "--time", "t", *SMALL]
     return run(*words, "--draws", draws, "--output", output, *more)
-
-
-def walk(n_dims, n=40, seed=0):
-    """Steps of length 1 or so, in all directions."""
-    rng = np.random.default_rng(seed)
-    steps = rng.normal(size=(n, n_dims))
-    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-    return np.cumsum(steps + rng.normal(0, 0.05, size=steps.shape), axis=0)
 
 
 # -- spaces of all kinds --------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
+from chains import make_chain
 
 from onlooker import Problem
 from onlooker.hyper import Gamma, LogUniform, Prior
-from onlooker.inference.chain import Chain
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -159,8 +159,7 @@ def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
     truth = _numbers(labels, actions, hyper)
 
     problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
-    sampler = model.prior.sampler(problem)
-    chain = Chain(problem, sampler, alpha=alpha, collapsed=model.collapsed, rng=rng)
+    chain = make_chain(problem, model.prior, alpha=alpha, collapsed=model.collapsed, rng=rng)
     below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     for sweep in range(TUNE + DRAWS * THIN):
         chain.sweep()

@@ -1,4 +1,4 @@
-"""Do intervals of the dynamics' parameters cover the truth as often as they say?
+"""Whether intervals of the dynamics' parameters cover the truth, in one simulated data set.
 
 Everything is drawn from the prior, as coverage needs: parameters, partition, controllers, actions,
 states. The noise and the step length of displacements with a finite mixture of controllers; the
