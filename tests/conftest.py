@@ -3,6 +3,11 @@
 import os
 from pathlib import Path
 
+# Threads of linear algebra that wait for each other make small problems many times slower on a
+# busy machine. Before NumPy is imported; processes that tests start inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import kernels
 
 import onlooker
