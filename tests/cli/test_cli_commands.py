@@ -60,8 +60,7 @@ def folder(tmp_path_factory):
         "--trajectory",
         "id",
         "--states",
-        "x",
-        "y",
+        "x,y",
         "--time",
         "t",
     ]
