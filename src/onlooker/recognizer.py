@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -40,8 +39,8 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
         `Problem.from_demonstrations`.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
-    concentration, collapsed, blocked, draws, tune, chains, thin, n_jobs, progress, store, resume, \
-client, random_state, tempering
+    concentration, collapsed, draws, tune, chains, thin, n_jobs, progress, store, resume, \
+client, random_state
         See `onlooker.sample`.
 
     Attributes
@@ -76,7 +75,6 @@ client, random_state, tempering
         extrapolate: Strategy | None = None,
         concentration: Concentration = 1.0,
         collapsed: bool = True,
-        blocked: bool = False,
         draws: int = 1000,
         tune: int = 500,
         chains: int = 4,
@@ -88,7 +86,6 @@ client, random_state, tempering
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
-        tempering: int | Sequence[float] | None = None,
     ) -> None:
         self.dynamics = dynamics
         self.partition = partition
@@ -96,7 +93,6 @@ client, random_state, tempering
         self.extrapolate = extrapolate
         self.concentration = concentration
         self.collapsed = collapsed
-        self.blocked = blocked
         self.draws = draws
         self.tune = tune
         self.chains = chains
@@ -108,7 +104,6 @@ client, random_state, tempering
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
-        self.tempering = tempering
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
@@ -134,10 +129,8 @@ client, random_state, tempering
             n_jobs=self.n_jobs,
             progress=self.progress,
             store=self.store,
-            blocked=self.blocked,
             resume=self.resume,
             client=self.client,
-            tempering=self.tempering,
         )
         return self
 

@@ -9,7 +9,6 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlooker.checks import positive_integer
@@ -17,7 +16,6 @@ from onlooker.diagnostics import check_convergence
 from onlooker.hyper import Concentration
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.runner import Plan, Runner, seed_of
-from onlooker.inference.tempering import check_tempering
 from onlooker.progress import Progress, make_progress
 from onlooker.runs.store import Store, read_header
 from onlooker.warnings import ChainFailedWarning, warn
@@ -45,10 +43,8 @@ def sample(
     progress: bool = True,
     store: str | os.PathLike[str] | None = None,
     *,
-    blocked: bool = False,
     resume: bool = False,
     client: Any = None,
-    tempering: int | Sequence[float] | None = None,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -76,18 +72,11 @@ def sample(
         Show how far the chains are, on standard error.
     store
         A directory that draws are written to while sampling goes on; a killed run can be resumed.
-    blocked
-        Draw indicator and action of single-transition nodes together: same target; fewer sweeps
-        are needed where actions are ambiguous, but each costs more. Not for `DistanceDependent`
-        and `Static`.
     resume
         Go on with what `store` holds, be it a broken run or a finished one that is to get more
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
-    tempering
-        Rungs of parallel tempering for each chain, or the powers of the likelihood on them, such
-        as ``[1, 0.8, 0.6]``: for chains that stick. A sweep costs as many times more.
 
     Warns
     -----
@@ -101,13 +90,11 @@ def sample(
         prior=prior,
         concentration=concentration,
         collapsed=collapsed,
-        blocked=blocked,
         draws=draws,
         tune=tune,
         thin=thin,
         chains=chains,
         seed=stored_seed(random_state, store, resume),
-        tempering=check_tempering(tempering),
     )
     return carry_out(plan, n_jobs, progress, store, resume, client)
 

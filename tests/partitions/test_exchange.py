@@ -201,9 +201,7 @@ def beta_problems(monkeypatch, kind, sweeps=4_000, auxiliary=10):
         K, beta=BETA, decay=GaussianDecay(3.0), n_neighbors=None, auxiliary_sweeps=auxiliary
     )
     problem = Problem(node_of, loglik, coordinates)
-    draws = enumerated.run(
-        potts, problem=problem, alpha=0.1, collapsed=True, blocked=False, sweeps=sweeps
-    )
+    draws = enumerated.run(potts, problem=problem, alpha=0.1, sweeps=sweeps)
     distances = exact.pairwise_distances(coordinates)
     weights = exact.weights_potts(distances, exact.gaussian_decay(3.0))
     oracle = exact.potts(node_of, loglik, n_nodes, 0.1, K, BETA_PDF, weights)
@@ -267,7 +265,7 @@ def test_a_constant_attraction_of_all_pairs_is_refused_while_beta_is_inferred():
 
 
 def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
-    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4, split_merge=2)
+    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4)
     problem = plane_problem()
     quick(problem, prior, draws=6, store=tmp_path)
     more = quick(problem, prior, draws=30, store=tmp_path, resume=True)
@@ -276,7 +274,7 @@ def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
     loaded = Posterior.load(tmp_path)
     assert_same_draws(loaded, whole)
     assert len(np.unique(loaded.hyper["beta"])) > 5
-    for name in ("beta", "auxiliary_sweeps", "split_merge"):
+    for name in ("beta", "auxiliary_sweeps"):
         assert getattr(loaded.prior, name) == getattr(prior, name)
 
 
