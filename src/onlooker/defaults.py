@@ -57,11 +57,8 @@ def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
             return "euclidean"
         return "haversine" if dynamics is position_dynamics(dynamics) else "chord"
     table: Any = dynamics
-    return (
-        step_distances(table)
-        if getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES
-        else None
-    )
+    few = getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES
+    return step_distances(table) if few else None
 
 
 def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
