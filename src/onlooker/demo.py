@@ -13,7 +13,6 @@ import numpy as np
 
 from onlooker import plot
 from onlooker.checks import Array
-from onlooker.consensus import adjusted_rand_index
 from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
 from onlooker.metrics import circular_emd
@@ -173,7 +172,9 @@ def _others(counts: Array, mode: int) -> str:
 
 def _agreement(findings: Findings) -> float:
     truth = behaviour(findings.world, findings.posterior.problem.states)
-    return float(adjusted_rand_index(findings.labels, truth))
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(findings.labels, truth))
 
 
 def _verdict(findings: Findings) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from onlooker import plot as draw
 from onlooker.checks import Array
-from onlooker.consensus import adjusted_rand_index
 from onlooker.demo import behaviour
 from onlooker.experiments.drawing import new_figure, save
 from onlooker.experiments.experiment import Claim, Experiment, Reference, Row, cell
@@ -185,7 +185,7 @@ def claims(table: pd.DataFrame, config: Config) -> list[Claim]:
         truth = behaviour(world, one[["x", "y"]].to_numpy())
         labels = one["cluster"].to_numpy()
         main = {int(np.bincount(labels[truth == k]).argmax()) for k in np.unique(truth)}
-        found.append((len(main) == len(np.unique(truth)), adjusted_rand_index(labels, truth)))
+        found.append((len(main) == len(np.unique(truth)), adjusted_rand_score(labels, truth)))
     every = np.mean([one[0] for one in found])
     rand = np.mean([one[1] for one in found])
     return [
