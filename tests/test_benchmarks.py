@@ -6,10 +6,13 @@ import json
 import numpy as np
 import pytest
 from benchmarks import __main__ as runner
-from benchmarks import _check, _page, _peers, _results
+from benchmarks import _check, _page, _peers, _results, _storms
 from benchmarks._models import MODELS, make_chain, plane, same_state, twin_of
 from benchmarks.bench_sweeps import exponent, row_of
 
+from onlooker import Demonstrations
+from onlooker.datasets import load_storms
+from onlooker.dynamics import GeographicDynamics
 from onlooker.inference.chain import Chain
 
 # -- the check -------------------------------------------------------------------------------------
@@ -156,7 +159,15 @@ def test_the_committed_page_says_what_the_committed_results_say():
 
 def test_every_benchmark_has_one_place_on_the_page():
     places = _page.places(_page.PAGE.read_text())
-    assert sorted(places) == sorted(["machine", *runner.names()])
+    assert sorted(set(places) - {"inferred"}) == sorted(["machine", *runner.names()])
+    assert len(set(places)) == len(places)
+
+
+def test_results_of_a_script_that_is_gone_name_the_version_that_measured_them():
+    page = "<!-- results: inferred -->\n<!-- end -->\n"
+    filled = _page.fill_in(page, {"inferred": entry_of()})
+    assert f"with onlooker {_results.machine()['onlooker']}.*" in filled
+    assert "python -m" not in filled
 
 
 def test_figures_are_drawn_from_the_results_alone(tmp_path):
@@ -179,6 +190,37 @@ def test_what_runs_only_on_demand_leaves_no_gap_in_the_page():
     page = "<!-- results: explorer -->\n\nold\n\n<!-- end -->\n"
     assert _page.fill_in(page, {}) == "<!-- results: explorer -->\n<!-- end -->\n"
     assert set(runner.ON_DEMAND) <= set(runner.names())
+
+
+# -- storms ----------------------------------------------------------------------------------------
+
+
+def test_directions_given_actions_are_those_of_simulated_steps():
+    dynamics = GeographicDynamics(
+        [[100.0, 0.0], [-20.0, 30.0], [0.0, -1.0]], np.array([10.0, 40.0, 50.0])
+    )
+    shares = _storms.sector_given_action(dynamics)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
+    rng = np.random.default_rng(0)
+    for a in range(3):
+        moves = dynamics.steps[a] + rng.normal(0, dynamics.sigma[a], (40_000, 2))
+        sector = np.round(np.arctan2(moves[:, 1], moves[:, 0]) / (np.pi / 4)).astype(int) % 8
+        simulated = np.bincount(sector, minlength=8) / len(moves)
+        np.testing.assert_allclose(shares[a], simulated, atol=0.012)
+
+
+def test_pieces_of_a_storm_are_held_out_together():
+    demos = load_storms().demos
+    folds = _storms.folds(demos, 5, seed=0)
+    assert sorted(np.concatenate(folds).tolist()) == list(range(len(demos)))
+    assert sum(len(set(demos.names[fold])) for fold in folds) == len(set(demos.names))
+
+
+def test_steps_that_stand_still_have_no_direction():
+    demos = Demonstrations([[[-50.0, 20.0], [-49.0, 20.0], [-49.0, 20.0], [-49.0, 21.0]]])
+    moving, sectors = _storms.seen_directions(demos)
+    assert moving.tolist() == [True, False, True]
+    assert sectors.tolist() == [0, 2]  # east, north
 
 
 # -- running them ----------------------------------------------------------------------------------

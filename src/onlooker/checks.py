@@ -4,11 +4,67 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class ChoiceError(ValueError):
+    """A value that is not among the choices of its argument."""
+
+    def __init__(self, argument: str, value: Any, choices: Collection[Any]) -> None:
+        super().__init__(argument, value, choices)
+        self.argument, self.value, self.choices = argument, value, tuple(choices)
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(repr, self.choices))
+        return f"{self.argument} must be one of {listed}; got {self.value!r}"
+
+
+class Setting(NamedTuple):
+    """An argument and values for it, as a message mentions them: ``missing='drop' or 'split'``."""
+
+    argument: str
+    values: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.argument}={alternatives([repr(value) for value in self.values])}"
+
+
+Wording = Callable[[Setting], str]
+"""How a setting is written: `str` as in Python; the command line has its own."""
+
+
+class Advice:
+    """Errors and warnings made of text and of settings, which the command line words as options."""
+
+    args: tuple[str | Setting, ...]
+
+    def __str__(self) -> str:
+        return self.worded(str)
+
+    def worded(self, wording: Wording) -> str:
+        """The message, each setting written by `wording`."""
+        return "".join(part if isinstance(part, str) else wording(part) for part in self.args)
+
+
+class SettingError(Advice, ValueError):
+    """A refusal that names settings: ``SettingError("no time; choose ", Setting("time"))``."""
+
+
+def alternatives(items: list[str]) -> str:
+    """``a, b or c``."""
+    return " or ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def one_of(name: str, value: Any, choices: Collection[Any]) -> Any:
+    """Return `value` if it is among `choices`."""
+    if value not in choices:
+        raise ChoiceError(name, value, choices)
+    return value
 
 
 def as_array(name: str, values: Any) -> Array:

@@ -193,7 +193,7 @@ class _Run:
         if unfinished:  # kernels are compiled here, before threads could do so twice
             shown.prepare()
             self._advance(unfinished[0], sweeps=1)
-        shown.start()
+        shown.start(how_far(self.runners)[0])
         for runner in unfinished:
             if runner.error is None:
                 waiting.put(runner)

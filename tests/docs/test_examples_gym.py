@@ -50,61 +50,6 @@ def test_a_policy_is_identifiable_where_the_actions_are_linearly_independent(
     assert (example("_common").identifiable(table_of(*rows)) == expected).all()
 
 
-# -- FrozenLake ----------------------------------------------------------------------------------
-
-
-def test_frozen_lake_is_recognised_where_the_expert_walks_and_unknown_elsewhere(
-    example, tmp_path, capsys
-):
-    lake_example = example("frozen_lake")
-    table, widths, lake = lake_example.main(["--quick", "--output", str(tmp_path)])
-    said = capsys.readouterr().out
-    assert (lake.mute.sum(), lake.twins.sum(), lake.mixed.sum()) == (11, 0, 3)
-    np.testing.assert_array_equal(lake.mute, lake.ends)
-    assert np.flatnonzero(lake.mixed).tolist() == [0, 7, 56]
-    assert "At 11 squares (row, column) all four do the same" in said
-    assert "(1, 1), (1, 8), (8, 1)" in said
-    error = table.groupby(["kind", "states", "method", "walks"])["error"].mean()
-    for kind in ("action", "next state"):
-        ours = error[kind, lake_example.WALKED, lake_example.OURS]
-        assert ours[30] < 0.05  # guessing: 1.0 quarter turns, 0.75 squares
-        assert ours[30] < 0.5 * ours[2]
-        assert ours[30] < error[kind, lake_example.WALKED, lake_example.CLONING][30]
-        assert error[kind, lake_example.ALL, lake_example.OURS][30] > 0.2  # and it knows:
-    assert widths["often"] < 0.2
-    assert widths["never"] > 0.5
-    assert (tmp_path / "frozen_lake.png").stat().st_size > 10_000
-
-
-# -- MountainCar ---------------------------------------------------------------------------------
-
-
-def test_the_two_regions_of_mountain_car_are_found_at_states_of_other_episodes(
-    example, tmp_path, capsys
-):
-    table = example("mountain_car").main(["--quick", "--output", str(tmp_path)])
-    first = table.iloc[0]
-    assert first["noise"] == 0
-    assert first["ari"] > 0.95
-    assert first["regions"] == 2
-    assert first["ari_nodes"] > 0.98
-    assert first["fastest_wrong"] < 0.01  # what is wrong is near the boundary
-    assert 0 < first["mute"] < 0.02
-    assert table["ari"].iloc[-1] < first["ari"]  # twice the push in noise
-    assert (
-        f"Adjusted Rand index against v < 0, v ≥ 0: {first['ari']:.3f}" in capsys.readouterr().out
-    )
-    assert (tmp_path / "mountain_car.png").stat().st_size > 10_000
-
-
-def test_standardised_coordinates_and_back(example):
-    states = np.random.default_rng(0).normal([-0.5, 0.0], [0.4, 0.03], size=(50, 2))
-    standard = example("mountain_car").Standard(states)
-    scaled = standard.to(states)
-    np.testing.assert_allclose(scaled.std(axis=0), 1.0)
-    np.testing.assert_allclose(standard.back(scaled), states)
-
-
 # -- Taxi ----------------------------------------------------------------------------------------
 
 

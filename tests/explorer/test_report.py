@@ -46,10 +46,10 @@ def test_a_report_refers_to_nothing_outside(files, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_report_holds_its_overview_and_its_draws(files, studies, kind):
+def test_a_report_holds_its_overview_and_its_draws(files, views, kind):
     data = embedded(files[kind])
     seen = json.loads(opened(data["overview"]))
-    posterior = studies[kind].posterior
+    posterior = views[kind].posterior
     np.testing.assert_array_equal(unpack(seen["reference"]), posterior.partition())
     names = np.frombuffer(opened(data["draws"]), "<u2").reshape(len(data["frames"]), -1)
     names = names ^ posterior.partition().astype(np.uint16)
@@ -59,16 +59,16 @@ def test_a_report_holds_its_overview_and_its_draws(files, studies, kind):
         np.testing.assert_array_equal(labels[:, None] == labels, same)
 
 
-def test_a_report_holds_the_librarys_intervals(files, studies):
+def test_a_report_holds_the_librarys_intervals(files, views):
     at_nodes = json.loads(opened(embedded(files["plane"])["overview"]))["at_nodes"]
-    wanted = studies["plane"].posterior.policy(interval=0.9)
+    wanted = views["plane"].posterior.policy(interval=0.9)
     np.testing.assert_allclose(unpack(at_nodes["low"]) / 65535, wanted.low, atol=1e-5)
     np.testing.assert_allclose(unpack(at_nodes["high"]) / 65535, wanted.high, atol=1e-5)
 
 
 def test_a_large_run_keeps_some_draws_of_every_chain_and_says_so(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(reports, "_MOST_FRAMES", 8)
-    monkeypatch.setattr(reports, "_MOST_VALUES", 10_000)
+    monkeypatch.setattr(reports, "_MAX_FRAMES", 8)
+    monkeypatch.setattr(reports, "_MAX_VALUES", 10_000)
     told = write_report(runs["plane"], tmp_path / "small.html")
     data = embedded(tmp_path / "small.html")
     assert told["frames"] == len(data["frames"]) == 8
@@ -154,7 +154,7 @@ def test_the_consensus_of_the_store_is_used_and_a_search_is_told(runs, tmp_path)
     (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
     told = []
     first = write_report(tmp_path / "run", tmp_path / "first.html", told.append)
-    assert told == ["Looking for the one partition that stands for all draws ..."]
+    assert told == ["Computing the consensus partition ..."]
     again = write_report(tmp_path / "run", tmp_path / "again.html", told.append)
     assert len(told) == 1
     assert again == first

@@ -8,7 +8,7 @@ import pytest
 from small_runs import assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior
-from onlooker.explorer.study import hold
+from onlooker.explorer.view import hold
 from onlooker.hyper import (
     DirichletMixture,
     Exponential,

@@ -1,13 +1,13 @@
 """States that were not seen, drawn along with everything else, in a finite space."""
 
 import itertools
-from types import SimpleNamespace
 
 import exact
 import numpy as np
 import pytest
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
 from scipy.special import logsumexp
+from unseen_states import ALPHA, MODELS, run
 
 from onlooker import Problem
 from onlooker.dynamics import TabularDynamics
@@ -15,12 +15,9 @@ from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.inference import imputation
 from onlooker.inference.chain import Chain
 from onlooker.missing import paths
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
+from onlooker.partitions import Mixing
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
-
-ALPHA = 0.7
-COORDINATES = np.array([[0.0, 0.0], [0.7, 0.3], [1.5, -0.2]])
 
 
 def world(n_states=3, n_actions=2, seed=0):
@@ -32,35 +29,6 @@ TABLE = world()
 
 SEEN = [[0, -1, -1, 1], [2, -1, 0]]
 """Two gaps, of two states and of one: five transitions."""
-
-
-def run(
-    problem, prior, *, collapsed=True, blocked=False, sweeps=3_000, alpha=ALPHA, step=Chain.sweep
-):
-    """Draws of a few chains, policies and unseen states included."""
-    sampler = prior.sampler(problem)
-    kept = {"labels": [], "actions": [], "policy": [], "unseen": [], "hyper": []}
-    for stream in np.random.SeedSequence(0).spawn(2):
-        rng = np.random.default_rng(stream)
-        chain = Chain(problem, sampler, alpha=alpha, collapsed=collapsed, blocked=blocked, rng=rng)
-        for _ in range(20):
-            step(chain)
-        for _ in range(sweeps):
-            step(chain)
-            kept["labels"].append(chain.labels)
-            kept["actions"].append(chain.actions)
-            kept["policy"].append(_mean_policy(chain))
-            kept["unseen"].append(np.zeros(0) if chain.imputed is None else chain.imputed.copy())
-            kept["hyper"].append([chain.state.hyper[k] for k in sorted(chain.state.hyper)])
-    names = sorted(chain.state.hyper)
-    arrays = {k: np.array(v).reshape(2, sweeps, *np.shape(v[0])) for k, v in kept.items()}
-    hyper = {name: arrays["hyper"][..., k] for k, name in enumerate(names)}
-    return SimpleNamespace(**(arrays | {"hyper": hyper}))
-
-
-def _mean_policy(chain):
-    cluster = chain.state.counts.cluster[chain.labels] + chain.alpha
-    return cluster / cluster.sum(axis=1, keepdims=True)
 
 
 # -- a finite space, enumerated -------------------------------------------------------------------
@@ -102,23 +70,6 @@ def discrepancies(draws, oracle, paths_of):
     groups += [policy, unseen]
     share = 1e-4 / sum(len(group.names) for group in groups)
     return [line for group in groups for line in _discrepancies(group, share)]
-
-
-WEIGHTS = exact.gaussian_decay(0.8, 0.1)(exact.pairwise_distances(COORDINATES))
-MODELS = {
-    "mixing": (Mixing(2, 0.8), "mixing", {"n_clusters": 2, "gamma": 0.8}),
-    "crp": (ChineseRestaurant(1.3), "crp", {"gamma": 1.3}),
-    "ddcrp": (
-        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), coordinates=COORDINATES),
-        "ddcrp",
-        {"nu": 0.4, "weights": WEIGHTS},
-    ),
-    "ddcrp, reassigned": (
-        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), coordinates=COORDINATES, reassign=2),
-        "ddcrp",
-        {"nu": 0.4, "weights": WEIGHTS},
-    ),
-}
 
 
 @pytest.mark.parametrize(

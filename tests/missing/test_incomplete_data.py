@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from chains import make_chain
 from small_runs import assert_same_draws, quick, ring_dynamics
 
 from onlooker import Demonstrations, PolicyRecognizer, Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
 from onlooker.hyper import LogUniform
 from onlooker.incomplete import IncompleteDemonstrations
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, Mixing
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
@@ -75,6 +75,20 @@ def test_policies_count_actions_where_they_were_imputed():
     np.testing.assert_allclose(posterior.policy(), expected)
 
 
+def test_a_thinned_posterior_and_a_single_chain_keep_unseen_states_and_links():
+    coordinates = np.random.default_rng(0).normal(size=(6, 2))
+    posterior = quick(problems()["ring"], DistanceDependent(coordinates=coordinates))
+    thinned, second = posterior.thin(3), posterior.chain(1)
+    for name in ("labels", "actions", "log_joint", "links", "imputed"):
+        values = getattr(posterior, name)
+        np.testing.assert_array_equal(getattr(thinned, name), values[:, ::3])
+        np.testing.assert_array_equal(getattr(second, name), values[1:])
+    np.testing.assert_array_equal(thinned.hyper["nu"], posterior.hyper["nu"][:, ::3])
+    assert (thinned.chain_ids, second.chain_ids) == ([0, 1], [1])
+    chains = [posterior.chain(index).policy() for index in range(2)]
+    np.testing.assert_allclose(np.mean(chains, axis=0), posterior.policy())
+
+
 def test_with_nothing_hidden_the_posterior_is_that_of_complete_data():
     demos = ring_demos(0.0)
     whole = quick(
@@ -93,7 +107,7 @@ def test_the_log_joint_is_that_of_the_completed_problem():
     problem = problems()["ring"]
     rng = np.random.default_rng(0)
     prior = Mixing(2)
-    chain = Chain(problem, prior.sampler(problem), alpha=1.0, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, rng=rng)
     for _ in range(3):
         chain.sweep()
     path = chain.state.arrays["path"]

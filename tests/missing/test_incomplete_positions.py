@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
-from test_incomplete import ALPHA, MODELS, run
+from unseen_states import ALPHA, MODELS, run
 
 from onlooker import Problem
 from onlooker.dynamics import DisplacementDynamics

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nursery import OPTIONS
-from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_problem
-from test_sample import _Mortal
+from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick, ring_problem
 
 from onlooker import Posterior, Problem
 from onlooker import sampling as run
@@ -392,7 +391,7 @@ class _Home:
 def test_code_of_your_own_is_not_stored_but_can_be_given_back(tmp_path):
     problem = Problem(PROBLEM.node_of, PROBLEM.loglik, PROBLEM.states)
     problem.dynamics = _Home()
-    prior = _Mortal(3)
+    prior = Mortal(3)
     prior.doomed = ()
     posterior = quick(problem, prior)
     posterior.save(tmp_path / "p")

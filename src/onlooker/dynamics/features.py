@@ -32,6 +32,7 @@ from onlooker.dynamics.base import (
     Values,
     unknown_parameters,
 )
+from onlooker.files import decode, encode
 from onlooker.hyper import Prior
 
 __all__ = [
@@ -165,6 +166,9 @@ class Cycle(Feature):
         return columns @ np.array([[cos, sin], [-sin, cos]])
 
 
+_FEATURES = {kind.__name__: kind for kind in (Heading, Speed, PreviousStep, Elapsed, Cycle)}
+
+
 def time_of_day(weight: float) -> Cycle:
     """Hour of the day (UTC) of tracks with dates, or with times in seconds from a midnight."""
     return Cycle(weight, _DAY)
@@ -294,6 +298,34 @@ class FeatureDynamics:
             for feature, where in zip(self.features, self._columns, strict=True)
         ]
         return np.hstack([after, *columns])
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """JSON and arrays that `from_arrays` rebuilds the dynamics from."""
+        from onlooker.dynamics.codec import encode_dynamics
+
+        arrays: dict[str, Array] = {}
+        inner = encode_dynamics(self.dynamics, arrays, name)
+        features = [encode(feature, name, arrays, _FEATURES) for feature in self.features]
+        if any("opaque" in part for part in (inner, *features)):
+            return None
+        return {
+            "class": type(self).__name__,
+            "dynamics": inner,
+            "features": features,
+            "n_dims": self.n_position,
+            "interval": self.interval,
+        }, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> FeatureDynamics:
+        """Undo `to_arrays`."""
+        from onlooker.dynamics.codec import decode_part
+
+        inner = decode_part(description["dynamics"], arrays, name)
+        features = [decode(feature, arrays, _FEATURES) for feature in description["features"]]
+        return cls(inner, features, description["n_dims"], description["interval"])
 
 
 def with_features(

@@ -14,10 +14,8 @@ from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import LEVEL
 from onlooker.files import write_atomically
-from onlooker.inference.draws import Draws
-from onlooker.posterior import Posterior
+from onlooker.findings.controllers import LEVEL
 
 _MAX_NAMES = 1_500_000  # labels of draws in a report
 _MAX_FRAMES = 200  # draws in a report
@@ -86,16 +84,6 @@ def _intervals(view: RunView) -> tuple[Any, Any, int]:
     n_all = posterior.n_chains * posterior.n_draws
     cost = n_all * posterior.problem.n_nodes * posterior.problem.n_actions
     step = max(1, -(-cost // _MAX_VALUES))
-    thinned = posterior if step == 1 else _thinned(posterior, step)
+    thinned = posterior if step == 1 else posterior.thin(step)
     found = thinned.policy(interval=LEVEL)
     return found.low, found.high, thinned.n_chains * thinned.n_draws
-
-
-def _thinned(posterior: Posterior, step: int) -> Posterior:
-    draws = Draws(
-        posterior.labels[:, ::step],
-        posterior.actions[:, ::step],
-        posterior.log_joint[:, ::step],
-        {name: values[:, ::step] for name, values in posterior.hyper.items()},
-    )
-    return Posterior(posterior.plan, draws, posterior.chain_ids)

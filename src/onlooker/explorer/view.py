@@ -92,9 +92,11 @@ class RunView:
         hold(run.posterior)
         # the last draw stands for all until the consensus is found
         labels = run.posterior.labels[0, -1]
-        if before and before.run.header.get("fingerprint") == run.header.get("fingerprint"):
+        if before is not None and before.run.header.get("fingerprint") == run.header.get(
+            "fingerprint"
+        ):
             labels = before.reference.labels
-        self.reference = Reference.of(labels)
+        self.reference: Reference = Reference.of(labels)
         self._named: tuple[Reference, Names] | None = None
         self._naming = threading.Lock()
         self._failures: list[str] = []

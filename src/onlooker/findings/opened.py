@@ -224,7 +224,7 @@ class OpenedRun:
                 with contextlib.suppress(OSError):  # a store may be read-only
                     _write_consensus(self.path, about, result)
         posterior._consensus["vi"] = result
-        remark = f"The consensus is computed from every {step}th draw, to save time."
+        remark = f"The consensus is computed from one draw in {step}, to save time."
         if step > 1 and remark not in self.remarks:
             self.remarks.append(remark)
         return result
@@ -319,7 +319,7 @@ def _read_header(path: Path) -> dict[str, Any]:
         raise
     except (*BROKEN, ValueError) as error:
         raise ValueError(
-            f"{path} holds no readable run: its description is damaged ({error})"
+            f"{path} holds no readable run: {HEADER} is damaged ({error})"
         ) from error
 
 

@@ -14,21 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from onlooker._version import __version__
 from onlooker.checks import Array
-from onlooker.files import within
+from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
+from onlooker.files import CannotDecode, within
 from onlooker.incomplete import Incomplete
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.inference.tempering import check_tempering
 from onlooker.problem.problem import Paths, Problem
-from onlooker.runs.codec import (
-    CannotDecode,
-    UnknownPrior,
-    decode,
-    decode_dynamics,
-    encode,
-    encode_dynamics,
-    fingerprint,
-)
+from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
 
 if TYPE_CHECKING:
@@ -66,7 +59,7 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
     if plan.starts is not None:
-        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
+        arrays |= {f"start.{name}": values for name, values in plan.starts.arrays.items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -136,7 +129,7 @@ def restore_plan(
         chains=header["chains"],
         seed=int(header["seed"]),
         tempering=check_tempering(header["options"].get("tempering")),
-        starts=Draws.from_arrays(starts) if starts else None,
+        starts=Draws(starts) if starts else None,
         **options,
     )
 

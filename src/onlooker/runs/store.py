@@ -106,11 +106,12 @@ class ChainFolder:
             try:
                 arrays = read_arrays(part, wanted)
                 rest = json.loads(str(arrays["rest"]))
-                block = Draws.from_arrays(within("draws.", arrays))
+                block = Draws(within("draws.", arrays))
                 stored = within("state.", arrays)
                 state = State.from_arrays(stored, rest["state"]) if stored else None
                 if rest["first"] != n_kept:
                     raise ValueError("a part is missing before this one")
+                n_kept += len(block)
             except FileNotFoundError:
                 continue  # a part without draws, overtaken by the next while we were reading
             except _BROKEN as error:
@@ -122,7 +123,6 @@ class ChainFolder:
                     for broken in parts[number:]:
                         broken.unlink()
                 break
-            n_kept += len(block)
             blocks.append(block)
             where = None if state is None else (state, int(rest["sweeps"]))
             self._last_part = part
@@ -145,7 +145,7 @@ class ChainFolder:
         block = runner.draws[self._kept - runner.first :]
         state, rest = runner.chain.state.as_arrays()
         told = {"state": rest, "first": self._kept, "sweeps": runner.sweeps}
-        arrays = {f"draws.{name}": values for name, values in block.as_arrays().items()}
+        arrays = {f"draws.{name}": values for name, values in block.arrays.items()}
         arrays |= {f"state.{name}": values for name, values in state.items()}
         arrays["rest"] = np.array(json.dumps(told))
         part = self.path / f"part-{runner.sweeps:012d}.npz"
@@ -241,16 +241,8 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to one NumPy archive."""
     header, arrays = describe_run(posterior.plan)
     header["chain_ids"] = posterior.chain_ids
-    draws = Draws(
-        posterior.labels,
-        posterior.actions,
-        posterior.log_joint,
-        dict(posterior.hyper),
-        posterior.links,
-        posterior.imputed,
-    )
     arrays = {f"run.{name}": values for name, values in arrays.items()}
-    arrays |= {f"draws.{name}": values for name, values in draws.as_arrays().items()}
+    arrays |= {f"draws.{name}": values for name, values in posterior.draws.arrays.items()}
     arrays["header"] = np.array(json.dumps(header))
     write_atomically(
         Path(path),
@@ -274,7 +266,7 @@ def load_posterior(
         raise ValueError(f"{path} was not written by Posterior.save") from error
     header = check_header(header, path)
     plan = restore_plan(header, within("run.", arrays), prior, dynamics)
-    return plan, Draws.from_arrays(within("draws.", arrays)), header["chain_ids"]
+    return plan, Draws(within("draws.", arrays)), header["chain_ids"]
 
 
 def _load_store(

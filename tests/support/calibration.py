@@ -1,14 +1,11 @@
 """Simulation-based calibration (Talts et al. 2018) of every prior, all hyper-parameters inferred.
 
-    python -m benchmarks.check_calibration [--replicates 400] [--jobs 2] [name ...]
-
 Truth and data are drawn from the model. Among draws from the posterior given these data, the rank
 of the truth is then uniform. A χ² test of the histogram of ranks says whether it is.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
+from chains import make_chain
 
-from benchmarks._measure import print_table
 from onlooker import Problem
 from onlooker.hyper import Gamma, LogUniform, Prior
-from onlooker.inference.chain import Chain
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -163,8 +159,7 @@ def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
     truth = _numbers(labels, actions, hyper)
 
     problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
-    sampler = model.prior.sampler(problem)
-    chain = Chain(problem, sampler, alpha=alpha, collapsed=model.collapsed, rng=rng)
+    chain = make_chain(problem, model.prior, alpha=alpha, collapsed=model.collapsed, rng=rng)
     below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     for sweep in range(TUNE + DRAWS * THIN):
         chain.sweep()
@@ -184,27 +179,3 @@ def p_values(found: list[dict[str, int]], n_bins: int = 8) -> dict[str, float]:
         bins = np.array([row[what] for row in found]) * n_bins // (DRAWS + 1)
         result[what] = float(scipy.stats.chisquare(np.bincount(bins, minlength=n_bins)).pvalue)
     return result
-
-
-def main() -> None:
-    """Rank, test and print."""
-    from joblib import Parallel, delayed
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *MODELS], help="only these models")
-    parser.add_argument("--replicates", type=int, default=400)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    rows = []
-    for name in options.names or MODELS:
-        with Parallel(n_jobs=options.jobs) as parallel:
-            found = parallel(delayed(ranks)(name, seed) for seed in range(options.replicates))
-        for what, p in p_values(found).items():
-            rows.append([name, what, f"{p:.3f}"])
-    print_table("Ranks of the truth", ["model", "number", "p of uniform ranks"], rows)
-    n_low = sum(float(row[2]) < 0.01 for row in rows)
-    print(f"{n_low} of {len(rows)} below 0.01; {0.01 * len(rows):.1f} expected")
-
-
-if __name__ == "__main__":
-    main()
