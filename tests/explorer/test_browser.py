@@ -232,12 +232,6 @@ def test_doubts_can_be_shown_on_the_map(page_of, colour):
     assert page.locator("#legend svg").count() == 1
 
 
-def test_abstract_states_are_a_table_or_a_graph(page_of):
-    page = page_of("abstract")
-    draw_once(page, lambda: page.select_option("#graph", "1"))
-    assert page.evaluate("onlooker.mainMap.graph !== null")
-
-
 def test_a_controller_can_be_shown_alone(page_of):
     page = page_of("plane")
     before = colours(page)

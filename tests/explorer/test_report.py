@@ -5,17 +5,21 @@ import gzip
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from pictured_runs import KINDS
 
+from onlooker import Posterior
 from onlooker.cli import main
 from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
+
+STORES = Path(__file__).parents[1] / "golden" / "stores"
 
 
 def embedded(file):
@@ -76,6 +80,24 @@ def test_a_large_run_keeps_some_draws_of_every_chain_and_says_so(runs, tmp_path,
     assert data["frames"][0] == [0, 0]
     assert data["frames"][-1] == [1, 29]
     assert json.loads(opened(data["overview"]))["at_nodes"]["n_draws"] < 60
+
+
+def test_a_report_of_a_fit_has_its_columns_and_actions(tmp_path):
+    store = shutil.copytree(STORES / "fit", tmp_path / "run")
+    write_report(store, tmp_path / "r.html")
+    seen = json.loads(opened(embedded(tmp_path / "r.html")["overview"]))
+    assert seen["space"]["axes"] == ["east", "north"]
+    assert seen["actions"] == ["0°", "60°", "120°", "180°", "240°", "300°", "stay"]
+
+
+@pytest.mark.parametrize("name", ["ddcrp", "unseen"])
+def test_a_large_run_keeps_its_links_and_unseen_states_when_it_is_thinned(name):
+    posterior = Posterior.load(STORES / name)
+    thinned = posterior.thin(2)
+    for part in ("links", "imputed"):
+        whole = getattr(posterior, part)
+        assert (whole is None) == (getattr(thinned, part) is None)
+    assert (posterior.links is not None) or (posterior.imputed is not None)
 
 
 def test_the_same_run_gives_the_same_report(runs, files, tmp_path):

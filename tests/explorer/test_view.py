@@ -1,6 +1,7 @@
 """What the page shows is what the posterior says."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -302,8 +303,8 @@ def test_dynamics_that_are_code_cost_the_arrows_and_no_more(tmp_path):
 # -- unseen states --------------------------------------------------------------------------------
 
 
-def test_nothing_is_computed_from_the_first_guess_of_unseen_states():
-    _, view = read(STORES / "unseen")
+def test_nothing_is_computed_from_the_first_guess_of_unseen_states(tmp_path):
+    _, view = read(shutil.copytree(STORES / "unseen", tmp_path / "run"))
     for _ in view.refine():
         pass
     seen = json.loads(to_json(overview(view)))
