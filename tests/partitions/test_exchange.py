@@ -267,7 +267,7 @@ def test_a_constant_attraction_of_all_pairs_is_refused_while_beta_is_inferred():
 
 
 def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
-    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4, split_merge=2)
+    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4)
     problem = plane_problem()
     quick(problem, prior, draws=6, store=tmp_path)
     more = quick(problem, prior, draws=30, store=tmp_path, resume=True)
@@ -276,7 +276,7 @@ def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
     loaded = Posterior.load(tmp_path)
     assert_same_draws(loaded, whole)
     assert len(np.unique(loaded.hyper["beta"])) > 5
-    for name in ("beta", "auxiliary_sweeps", "split_merge"):
+    for name in ("beta", "auxiliary_sweeps"):
         assert getattr(loaded.prior, name) == getattr(prior, name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nursery import OPTIONS
+from kill_loop import OPTIONS
 from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick, ring_problem
 
 from onlooker import Posterior, Problem
@@ -99,7 +99,7 @@ def test_resuming_nothing_starts_anew(tmp_path):
 
 def test_a_run_killed_twenty_times_ends_with_the_bits_of_an_unbroken_one(tmp_path):
     done = subprocess.run(
-        [sys.executable, HERE / "nursery.py", tmp_path / "store", "0", "20"],
+        [sys.executable, HERE / "kill_loop.py", tmp_path / "store", "0", "20"],
         env=_environment(),
         capture_output=True,
         text=True,

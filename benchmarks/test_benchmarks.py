@@ -5,11 +5,11 @@ import json
 
 import numpy as np
 import pytest
+
 from benchmarks import __main__ as runner
 from benchmarks import _check, _page, _peers, _results, _storms
 from benchmarks._models import MODELS, make_chain, plane, same_state, twin_of
 from benchmarks.bench_sweeps import exponent, row_of
-
 from onlooker import Demonstrations
 from onlooker.datasets import load_storms
 from onlooker.dynamics import GeographicDynamics
@@ -250,7 +250,12 @@ def test_a_resumed_run_leaves_out_what_was_measured_today(monkeypatch, tmp_path)
     monkeypatch.setattr(_results, "QUICK", tmp_path / "quick.json")
     _results.save(_results.QUICK, "a", entry_of())
     _results.save(_results.QUICK, "b", entry_of() | {"date": "2020-01-01 00:00"})
-    monkeypatch.setattr(runner, "measure", lambda name, quick, limit: ran.append(name) or "")
+
+    def measure(name, quick, limit):
+        ran.append(name)
+        return ""
+
+    monkeypatch.setattr(runner, "measure", measure)
     runner.run_all(options(resume=True))
     assert ran == ["b", "c"]
 

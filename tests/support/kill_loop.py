@@ -1,4 +1,4 @@
-"""Start processes that sample into a store, and kill them: `python nursery.py STORE SEED KILLS`.
+"""Start processes that sample into a store, and kill them: `python kill_loop.py STORE SEED KILLS`.
 
 Children are forked from a process that has compiled everything, so that a life can be short. Every
 sweep or two is a part of its own, so that most kills hit a write. Prints how many kills there
