@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from pictured_runs import KINDS
+from small_runs import quick, ring_dynamics
 
-from onlooker import Posterior
+from onlooker import Problem
 from onlooker.cli import main
 from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
+from onlooker.incomplete import IncompleteDemonstrations
+from onlooker.partitions import ChineseRestaurant
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
 
@@ -90,14 +93,17 @@ def test_a_report_of_a_fit_has_its_columns_and_actions(tmp_path):
     assert seen["actions"] == ["0°", "60°", "120°", "180°", "240°", "300°", "stay"]
 
 
-@pytest.mark.parametrize("name", ["ddcrp", "unseen"])
-def test_a_large_run_keeps_its_links_and_unseen_states_when_it_is_thinned(name):
-    posterior = Posterior.load(STORES / name)
-    thinned = posterior.thin(2)
-    for part in ("links", "imputed"):
-        whole = getattr(posterior, part)
-        assert (whole is None) == (getattr(thinned, part) is None)
-    assert (posterior.links is not None) or (posterior.imputed is not None)
+def test_intervals_of_a_large_run_keep_its_unseen_states(tmp_path, monkeypatch):
+    demos = IncompleteDemonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]])
+    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    posterior = quick(problem, ChineseRestaurant(), store=tmp_path / "run")
+    n_values = posterior.n_chains * posterior.n_draws * problem.n_nodes * problem.n_actions
+    monkeypatch.setattr(reports, "_MAX_VALUES", n_values // 2)
+    write_report(tmp_path / "run", tmp_path / "r.html")
+    at_nodes = json.loads(opened(embedded(tmp_path / "r.html")["overview"]))["at_nodes"]
+    expected = posterior.thin(2).policy(interval=0.9)
+    np.testing.assert_allclose(unpack(at_nodes["low"]) / 65535, expected.low, atol=1e-5)
+    np.testing.assert_allclose(unpack(at_nodes["high"]) / 65535, expected.high, atol=1e-5)
 
 
 def test_the_same_run_gives_the_same_report(runs, files, tmp_path):

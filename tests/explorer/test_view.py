@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onlooker.explorer.view import RunView
 from pictured_runs import KINDS
 from small_runs import made_up, plane_problem, quick, ring_problem
 
@@ -18,6 +17,7 @@ from onlooker.explorer.packing import pack, to_json, unpack, zipped
 from onlooker.explorer.query import at_state, shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.space import space_of
+from onlooker.explorer.view import RunView
 from onlooker.findings.opened import OpenedRun
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Static
 

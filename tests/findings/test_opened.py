@@ -74,7 +74,7 @@ def test_the_consensus_of_the_store_is_used_and_a_new_one_is_stored(store):
 def test_a_store_without_draws_says_what_to_do(store):
     for part in store.glob("chain-*/part-*.npz"):
         part.unlink()
-    with pytest.raises(NoDrawsYet, match="stopped before the first.* --resume continues it"):
+    with pytest.raises(NoDrawsYet, match=r"stopped before the first.* --resume continues it"):
         OpenedRun.read(store)
     with Lock(store), pytest.raises(NoDrawsYet, match=r"still tuning \(3 sweeps per chain\)"):
         OpenedRun.read(store)
@@ -87,7 +87,7 @@ def test_a_run_that_was_stopped_or_is_sampled_says_so_in_its_notes(store):
     header = json.loads((store / "run.json").read_text())
     (store / "run.json").write_text(json.dumps(header | {"draws": 500, "chains": 3}))
     (note,) = OpenedRun.read(store).notes
-    assert note.startswith("The run was stopped: it has 6 of 500 draws of 2 of 3 chains.")
+    assert note.startswith("The run was stopped: 6 of 500 draws of 2 of 3 chains.")
     with Lock(store):
         assert OpenedRun.read(store).state == "growing"
 

@@ -123,7 +123,7 @@ class OpenedRun:
             return f"Sampling goes on: {have}."
         if self.state == "finished":
             return f"Finished: {have}."
-        return f"The run was stopped: it has {have}. {_how_to_continue(self.record)}."
+        return f"The run was stopped: {have}. {_how_to_continue(self.record)}."
 
     @property
     def notes(self) -> list[str]:
@@ -318,9 +318,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     except StoreMismatchError:
         raise
     except (*BROKEN, ValueError) as error:
-        raise ValueError(
-            f"{path} holds no readable run: {HEADER} is damaged ({error})"
-        ) from error
+        raise ValueError(f"{path} holds no readable run: {HEADER} is damaged ({error})") from error
 
 
 def _without_draws(path: Path, header: dict[str, Any], record: Record, growing: bool) -> str:
