@@ -85,7 +85,6 @@ def _call(view: RunView) -> str:
         f"problem, {short_repr(plan.prior)}",
         f"concentration={plan.concentration!r}",
         *([] if plan.collapsed else ["collapsed=False"]),
-        *(["blocked=True"] if plan.blocked else []),
         f"draws={header['draws']}, tune={plan.tune}, chains={header['chains']}, thin={plan.thin}",
         f"random_state={plan.seed}",
     ]

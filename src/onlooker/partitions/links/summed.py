@@ -129,4 +129,4 @@ def reassign(
     update_controllers(controllers, slots, forest, counts, tables, data, rng)
     fits = log_fits(controllers, slots, data)
     link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
-    ordinary_actions(actions, labels, counts, data, controllers, False, rng)
+    ordinary_actions(actions, labels, counts, data, controllers, rng)
