@@ -20,7 +20,6 @@ from onlooker.findings.controllers import Controller, controllers
 from onlooker.findings.names import action_names
 from onlooker.posterior import Posterior
 from onlooker.prediction import kernels
-from onlooker.prediction.predictor import Clusters, Predictor
 
 if TYPE_CHECKING:
     from onlooker.anomaly import AnomalyScores
@@ -34,18 +33,6 @@ _UNSEEN = (
     "Some states were not seen: trajectories are drawn through a first guess of them, and how "
     "surprising each step is has been left out."
 )
-
-
-class Held(Predictor):
-    """A predictor that keeps the counts of all draws: a question must not count them anew."""
-
-    @cached_property
-    def _held(self) -> list[Clusters]:
-        return list(super().blocks())
-
-    def blocks(self) -> Iterator[Clusters]:
-        """All draws."""
-        yield from self._held
 
 
 @dataclass(frozen=True)
@@ -89,7 +76,7 @@ class RunView:
         self.ball: CredibleBall | None = None
         self.anomaly: AnomalyScores | None = None
         self.complete = False
-        hold(run.posterior)
+        run.posterior.predictor.keep_counts = True  # a question must not count them anew
         # the last draw stands for all until the consensus is found
         labels = run.posterior.labels[0, -1]
         if before is not None and before.run.header.get("fingerprint") == run.header.get(
@@ -193,7 +180,7 @@ class RunView:
         controllers.
         """
         second = np.zeros_like(self.policy)
-        for clusters in self.posterior._predictor.blocks():
+        for clusters in self.posterior.predictor.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.square, second)
         variance = np.maximum(second / len(self.labels) - self.policy**2, 0.0)
         return np.asarray(np.sqrt(variance.sum(axis=1)))
@@ -245,12 +232,3 @@ class RunView:
             return self.run.action_names
         problem = self.posterior.problem
         return action_names(problem.dynamics, problem.n_actions, self.moves)
-
-
-def hold(posterior: Posterior) -> None:
-    """Let `posterior` keep its counts."""
-    made = posterior._predictor
-    posterior._predictor = Held(
-        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.starts,
-        made.mixture,
-    )  # fmt: skip

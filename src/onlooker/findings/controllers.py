@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.defaults import moving
+from onlooker.dynamics.base import position_dynamics
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -69,7 +69,7 @@ def _center(run: OpenedRun, nodes: Array) -> list[float] | None:
 
 
 def _mean_step(dynamics: Any, policy: Array) -> list[float] | None:
-    steps = getattr(moving(dynamics), "steps", None)
+    steps = getattr(position_dynamics(dynamics), "steps", None)
     return None if steps is None else [float(x) for x in policy @ steps]
 
 
@@ -123,7 +123,7 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
     n_all = posterior.n_chains * posterior.n_draws
     values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
     rng = np.random.default_rng(posterior.plan.seed)
-    for clusters in posterior._predictor.blocks():
+    for clusters in posterior.predictor.blocks():
         theta = clusters.thetas(rng)
         for row, b in enumerate(clusters.index):
             rows = theta[clusters.first[row] : clusters.first[row + 1]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.defaults import moving
+from onlooker.dynamics.base import position_dynamics
 from onlooker.runs.codec import UnknownPrior
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ def action_names(dynamics: Any, n_actions: int, moves: Array | None = None) -> l
     """
     from onlooker.dynamics import GeographicDynamics
 
-    steps = getattr(moving(dynamics), "steps", None)
+    steps = getattr(position_dynamics(dynamics), "steps", None)
     if steps is None:
         names = [f"action {j}" for j in range(n_actions)]
         if moves is None or moves.shape[1] != 2:
             return names
         return [f"{name} ({_heading(*move)})" for name, move in zip(names, moves, strict=True)]
-    on_earth = isinstance(moving(dynamics), GeographicDynamics)
+    on_earth = isinstance(position_dynamics(dynamics), GeographicDynamics)
     lengths = np.linalg.norm(steps, axis=1)
     speeds = lengths[lengths > 0]
     one_speed = bool(len(speeds)) and bool(np.ptp(speeds) < 1e-9 * speeds.max())

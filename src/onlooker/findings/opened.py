@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.defaults import moving
+from onlooker.dynamics.base import position_dynamics
 from onlooker.files import read_arrays, write_arrays
 from onlooker.findings.names import action_names, axis_names
 from onlooker.findings.record import BROKEN, Record
@@ -194,10 +194,7 @@ class OpenedRun:
     @cached_property
     def visits(self) -> Array:
         """``(N,)``: transitions from each node; the mean over draws where states are unseen."""
-        from onlooker.prediction.queries import drawn_starts
-
-        problem = self.posterior.problem
-        starts = drawn_starts(problem, self.posterior.imputed)
+        problem, starts = self.posterior.problem, self.posterior.predictor.starts
         if starts is None:
             return np.bincount(problem.node_of, minlength=problem.n_nodes)
         return np.bincount(starts.ravel(), minlength=problem.n_nodes) / len(starts)
@@ -223,7 +220,7 @@ class OpenedRun:
             if self.path is not None and self.path.is_dir():
                 with contextlib.suppress(OSError):  # a store may be read-only
                     _write_consensus(self.path, about, result)
-        posterior._consensus["vi"] = result
+        posterior.use_consensus(result)
         remark = f"The consensus is computed from one draw in {step}, to save time."
         if step > 1 and remark not in self.remarks:
             self.remarks.append(remark)
@@ -265,7 +262,7 @@ class OpenedRun:
             return None
         problem, n = self.posterior.problem, self.n_position
         seen = problem.states if problem.paths is None else problem.states[problem.paths.nodes]
-        if isinstance(moving(problem.dynamics), GeographicDynamics):
+        if isinstance(position_dynamics(problem.dynamics), GeographicDynamics):
             return arc_of(distance_to(in_space(states[:, :n]), in_space(seen[:, :n])))
         return distance_to(states[:, :n], seen[:, :n])
 
