@@ -195,7 +195,7 @@ def make_features(model: Model) -> list[Feature]:
 # -- partitions -----------------------------------------------------------------------------------
 
 
-def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior:
+def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior[Any]:
     """Which partitions are believable: as the model says, the rest from the tracks."""
     wanted = dict(model.prior)
     kind = wanted.pop("kind", None)
