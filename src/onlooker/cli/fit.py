@@ -71,8 +71,7 @@ def fit(
       onlooker report run
     """
     from onlooker.findings.opened import open_run
-    from onlooker.fitting.building import with_flags
-    from onlooker.fitting.model_file import Model, read_model
+    from onlooker.fitting.model_file import Model, read_model, with_flags
     from onlooker.fitting.run import fit as fit_tracks
 
     say = teller(as_json)
