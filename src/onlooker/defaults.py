@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.dynamics.base import position_dynamics
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, PartitionPrior
 
@@ -80,16 +81,12 @@ def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
     from onlooker.dynamics import GeographicDynamics
 
     if not demos.is_discrete:
-        if not isinstance(moving(dynamics), GeographicDynamics):
+        if not isinstance(position_dynamics(dynamics), GeographicDynamics):
             return "euclidean"
-        return "haversine" if dynamics is moving(dynamics) else "chord"
+        return "haversine" if dynamics is position_dynamics(dynamics) else "chord"
     table: Any = dynamics
-    return hops(table) if getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES else None
-
-
-def moving(dynamics: Any) -> Any:
-    """What moves positions, with or without features beside them."""
-    return getattr(dynamics, "dynamics", dynamics)
+    few = getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES
+    return step_distances(table) if few else None
 
 
 def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
@@ -99,7 +96,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     states, next_states = demos.transitions()
     n_position = getattr(dynamics, "n_position", demos.n_dims)
     before, after = states[:, :n_position], next_states[:, :n_position]
-    measure = getattr(moving(dynamics), "displacements", None)
+    measure = getattr(position_dynamics(dynamics), "displacements", None)
     moves = after - before if measure is None else measure(before, after)
     lengths = np.linalg.norm(moves, axis=1)
     lengths = lengths[lengths > 0]
@@ -108,7 +105,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     return float(np.median(lengths))
 
 
-def hops(dynamics: TabularDynamics) -> Array:
+def step_distances(dynamics: TabularDynamics) -> Array:
     """``(S, S)``: fewest steps from one state to another, either way, whatever the actions."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
