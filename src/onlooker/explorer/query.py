@@ -8,63 +8,36 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.explorer.study import LEVEL, Study
-from onlooker.prediction.predictor import Clusters
+from onlooker.explorer.view import RunView
+from onlooker.findings.controllers import LEVEL
 
-_MOST_COUNTED = 4_000_000  # numbers held at a time
-_FEWEST = 1000  # controllers drawn at least for an interval
+_MAX_COUNTED = 4_000_000  # numbers held at a time
 
 
-def at_state(study: Study, state: Any) -> dict[str, Any]:
+def at_state(view: RunView, state: Any) -> dict[str, Any]:
     """The policy at any state with its interval, and the clusters it may join.
 
     `state` is an integer, or the coordinates of a real state.
     """
-    posterior = study.posterior
-    queries, node = posterior._place([state])
-    rule = posterior._rule(None, None)
-    predictor = posterior._predictor
-    n_draws, n_actions = len(study.labels), posterior.problem.n_actions
-    values = np.empty((-(-_FEWEST // n_draws), n_draws, n_actions))
-    mean = np.zeros(n_actions)
-    chosen = np.empty(n_draws, dtype=np.int64)
-    for number, clusters in enumerate(predictor.blocks()):
-        rng = np.random.default_rng([posterior.plan.seed, number])
-        for repeat in values:
-            rows = predictor._draw_rows(clusters, queries, node, rule, rng)[:, 0]
-            repeat[clusters.index] = _thetas(clusters, rows, rng)
-        mean += clusters.policy[rows].sum(axis=0) / n_draws
-        chosen[clusters.index] = rows - clusters.first[:-1]
-    if node[0] < 0 and rule.strategy != "map":  # clusters were drawn: their mixture is exact
-        mean = predictor.elsewhere(queries, rule)[0]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values.reshape(-1, n_actions), [tail, 1 - tail], axis=0)
+    posterior = view.posterior
+    predictor = posterior.predictor
+    queries, node = predictor.place([state])
+    policy = posterior.policy(queries, interval=LEVEL)
+    chosen = predictor.clusters_at(queries, node, predictor.rule())[:, 0]
     return {
         "state": np.asarray(queries[0]).tolist(),
         "node": int(node[0]),
-        "mean": mean.tolist(),
-        "low": low.tolist(),
-        "high": high.tolist(),
+        "mean": policy.mean[0].tolist(),
+        "low": policy.low[0].tolist(),
+        "high": policy.high[0].tolist(),
         "level": LEVEL,
-        "candidates": _candidates(study, chosen),
+        "candidates": _candidates(view, chosen),
     }
 
 
-def _thetas(clusters: Clusters, rows: Array, rng: np.random.Generator) -> Array:
-    """``θ ~ Dir(ξ + α)`` of one cluster a draw."""
-    drawn = rng.standard_gamma(clusters.counts[rows] + clusters.draw_alpha(rng)[rows, None])
-    total = drawn.sum(axis=1, keepdims=True)
-    # all of them may underflow where α is tiny: then one action has it all
-    gone = np.flatnonzero(total[:, 0] == 0)
-    likely = clusters.policy[rows[gone]].argmax(axis=1)
-    drawn[gone, likely] = 1.0
-    total[gone] = 1.0
-    return np.asarray(drawn / total)
-
-
-def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:
+def _candidates(view: RunView, chosen: Array) -> list[dict[str, Any]]:
     """In how many draws the state is in a cluster named after each of the reference."""
-    names = study.names()
+    names = view.names()
     n_used = np.diff(names.first)
     new = chosen >= n_used
     rows = names.first[:-1] + np.minimum(chosen, n_used - 1)
@@ -75,27 +48,27 @@ def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:
     return [{"cluster": int(values[k]), "share": float(share[k])} for k in order]
 
 
-def warm_up(study: Study) -> None:
+def warm_up(view: RunView) -> None:
     """Ask once, so that the first click finds every kernel loaded."""
-    states = study.posterior.problem.states
-    at_state(study, states[0].tolist())
+    states = view.posterior.problem.states
+    at_state(view, states[0].tolist())
     if states.ndim == 2:  # a place that is no node, unless the prior is not known
         with contextlib.suppress(TypeError):
-            at_state(study, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
-    study.names()
+            at_state(view, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
+    view.names()
 
 
-def shares_at_nodes(study: Study, n: int) -> tuple[Array, Array]:
+def shares_at_nodes(view: RunView, n: int) -> tuple[Array, Array]:
     """``(N, n)``: the likeliest clusters of every node, named after the reference, and how likely.
 
     Places that are not needed have a share of 0.
     """
-    names = study.names()
+    names = view.names()
     n_nodes, k = len(names.reference), names.n_reference
     n = min(n, k)
     likely = np.empty((n_nodes, n), dtype=np.int64)
     share = np.empty((n_nodes, n))
-    some = max(1, _MOST_COUNTED // max(k, len(names.labels)))
+    some = max(1, _MAX_COUNTED // max(k, len(names.labels)))
     for start in range(0, n_nodes, some):
         part = slice(start, start + some)
         parents = names.parents[names.first[:-1, None] + names.labels[:, part]]
