@@ -16,6 +16,7 @@ distributed = pytest.importorskip("distributed")
 SUPPORT = Path(__file__).parents[1] / "support"
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_run_changes_no_digit(tmp_path, monkeypatch):
     here = reproduce(TOY, ToyConfig(runs=12, seconds=0.1), tmp_path / "here", progress=False)
     stored = []
