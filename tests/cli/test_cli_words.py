@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from onlooker.cli import main
 from onlooker.cli.output import plain, table
-from onlooker.dynamics import DisplacementDynamics
-from onlooker.findings.words import action_names, rose
-from onlooker.fitting import model_file
+from onlooker.fitting import building, model_file
+from onlooker.fitting.schema import DECAYS, HYPER, keys_of
+from onlooker.reading.tracks import Cleaning
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
@@ -91,12 +91,9 @@ def test_the_guide_knows_every_option():
 
 def test_the_guide_knows_every_key_of_a_model():
     text = GUIDE.read_text(encoding="utf-8")
-    known = {
-        *model_file.CLEANING, *model_file._DATA, *model_file._SAMPLING, *model_file.FEATURES,
-        *model_file.DECAYS, *model_file._HYPER, *model_file._MODEL,
-    }  # fmt: skip
-    for kinds in (model_file.DYNAMICS, model_file.PRIORS):
-        known |= {*kinds, *(key for keys in kinds.values() for key in keys)}
+    known = {*keys_of(Cleaning), *model_file.DATA, *model_file.SAMPLING, *model_file.MODEL}
+    for kinds in (building.DYNAMICS, building.PRIORS, building.FEATURES, DECAYS, HYPER):
+        known |= {*kinds, *(key for make in kinds.values() for key in keys_of(make))}
     assert [key for key in known if not re.search(rf"\b{key}\b", text)] == []
 
 
@@ -106,24 +103,6 @@ def test_models_in_the_guide_can_be_read(tmp_path):
     for block in blocks:
         (tmp_path / "model.toml").write_text(block, encoding="utf-8")
         model_file.read_model(tmp_path / "model.toml")
-
-
-def test_actions_are_named_by_direction_and_speed():
-    two = DisplacementDynamics([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]], 0.1)
-    assert action_names(two, 3) == ["0° 1", "90° 2", "stay"]
-    one = DisplacementDynamics.compass(8, stay=True)
-    assert action_names(one, 9)[:3] == ["0°", "45°", "90°"]
-    assert action_names(one, 9)[-1] == "stay"
-    assert action_names(DisplacementDynamics([[0.5], [-2.0]], 0.1), 2) == ["+0.5", "-2"]
-    assert action_names(DisplacementDynamics([[1, 0, -1]], 0.1), 1) == ["(+1, +0, -1)"]
-    assert action_names(None, 2) == ["action 0", "action 1"]
-
-
-@pytest.mark.parametrize(
-    ("bearing", "told"), [(0, "N"), (45, "NE"), (360, "N"), (-90, "W"), (10, "10°")]
-)
-def test_bearings_are_points_of_the_compass(bearing, told):
-    assert rose(bearing) == told
 
 
 def test_json_knows_no_infinity():
