@@ -181,7 +181,7 @@ def policy_error(
     y, row = np.unique(points[:, 1], return_inverse=True)
     if len(errors) != len(points) or len(x) * len(y) != len(points):
         raise ValueError(
-            f"states must be a full grid with one error for each point; got {len(points)} points in "
+            f"states must be a full grid with one error per point; got {len(points)} points in "
             f"{len(x)} columns and {len(y)} rows, and {len(errors)} errors"
         )
     table = np.empty((len(y), len(x)))
