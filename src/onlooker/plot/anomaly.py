@@ -36,9 +36,9 @@ def trajectory(
     ax = axes(ax)
     chosen = scores.steps.trajectory == index
     step = scores.steps.step[chosen]
-    for name, colour in (("behaviour", RECOGNISED), ("blur", EXPERT)):
+    for name, colour in (("action_surprise", RECOGNISED), ("noise_surprise", EXPERT)):
         ax.plot(step, getattr(scores.steps, name)[chosen], "o-", color=colour, ms=3, lw=0.8,
-                label=name)  # fmt: skip
+                label=name.replace("_", " "))  # fmt: skip
     ax.axhline(0.0, color="black", lw=0.6)
     lost = ~scores.steps.explained[chosen]
     if lost.any():
@@ -56,7 +56,7 @@ def trajectory(
         xlabel="step",
         ylabel="excess [standard deviations]",
         title=f"{scores.names[index]}: score {verdict.score[index]:.1f}, "
-        f"p = {verdict.p_any[index]:.2g}",
+        f"p = {verdict.p_combined[index]:.2g}",
     )
     return ax
 
@@ -69,7 +69,7 @@ def track(
     *,
     coordinates: Any = None,
 ) -> Axes:
-    """Draw one trajectory in the plane, each step in the colour of its excess behaviour.
+    """Draw one trajectory in the plane, coloured by excess surprise about actions.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def track(
     chosen = scores.steps.trajectory == index
     segments = np.stack([points[:-1], points[1:]], axis=1)
     lines = LineCollection(list(segments), cmap="cividis_r", linewidths=2)
-    lines.set_array(scores.steps.behaviour[chosen])
+    lines.set_array(scores.steps.action_surprise[chosen])
     lines.set_clim(-1.0, _MAX_EXCESS)
     ax.add_collection(lines)
     ax.plot(*points[0], "o", color="white", mec="black", ms=5, label="start")
@@ -106,7 +106,9 @@ def track(
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set(xlabel="x", ylabel="y")
-    ax.figure.colorbar(lines, ax=ax, label="excess behaviour [standard deviations]", extend="both")
+    ax.figure.colorbar(
+        lines, ax=ax, label="excess surprise about actions [standard deviations]", extend="both"
+    )
     return ax
 
 
