@@ -24,7 +24,7 @@ from onlooker.missing.positions import draw_positions
 from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.incomplete import Incomplete
+    from onlooker.missing.seen import Incomplete
     from onlooker.inference.chain import Chain
 
 NOISE = "observation_noise"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from onlooker._version import __version__
 from onlooker.checks import Array
 from onlooker.files import within
-from onlooker.incomplete import Incomplete
+from onlooker.missing.seen import Incomplete
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.inference.tempering import check_tempering
