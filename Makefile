@@ -11,31 +11,34 @@ CHECKED     := src tests benchmarks examples docs/conf.py docs/check_links.py do
 DOCS        := docs/_build
 PACKAGE     := build/package
 COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
+PYTEST      := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(COVER)
 LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test coverage lint format bench bench-check docs package lock clean
+.PHONY: help venv demo test test-all coverage lint format bench bench-check docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
 	@echo
-	@echo "make demo    simulate the paper's Example 1, recognise the policy, draw it in demo/"
-	@echo "             about a minute; DEMO_ARGS='--quick' a look, DEMO_ARGS='--seed 1' another"
-	@echo "make test    run all tests, one process a core"
-	@echo "             JOBS=1 in a single one; PYTEST_ARGS='tests/test_plot.py' only some;"
-	@echo "             those of the web page need chromium, and say so where they are skipped"
-	@echo "make coverage  the same, with the lines and branches that they reach; fails below 90 %"
-	@echo "make lint    ruff (style, format) and mypy (types)"
-	@echo "make format  let ruff format the code and mend what it can"
-	@echo "make bench   measure, as ratios in one run on this machine; takes many minutes;"
-	@echo "             makes docs/benchmarks.md; BENCH_ARGS='--resume' goes on where it stopped,"
-	@echo "             BENCH_ARGS='--quick' smaller sizes, BENCH_ARGS='--list' what there is"
-	@echo "make docs    the documentation as pages, in docs/_build/html; what its code shows is computed"
-	@echo "make package build the wheel and the source archive in dist/, install it in build/package, try it"
-	@echo "make lock    write the newest versions that go together to requirements.lock"
-	@echo "make venv    only set up $(VENV): the package, editable, with every extra"
-	@echo "             PYTHON=python3.13 with another interpreter, LOCKED=1 with the versions of"
-	@echo "             requirements.lock (either after make clean)"
-	@echo "make clean   remove $(VENV), caches, compiled kernels, built pages and demo/"
+	@echo "make demo      simulate the paper's Example 1, recognise the policy, draw it in demo/;"
+	@echo "               about a minute; DEMO_ARGS='--quick' is faster, DEMO_ARGS='--seed 1' differs"
+	@echo "make test      run the tests, one process per core, without the slow ones;"
+	@echo "               JOBS=1 in a single process, PYTEST_ARGS='tests/plot' only some;"
+	@echo "               tests of the web page need chromium and are skipped without it"
+	@echo "make test-all  run every test: all calibrations, all pages in a browser, twenty kills"
+	@echo "make coverage  the same with branch coverage; fails below 90 %"
+	@echo "make lint      ruff (style, format) and mypy (types)"
+	@echo "make format    let ruff format the code and fix what it can"
+	@echo "make bench     run the benchmarks and make docs/benchmarks.md; takes many minutes;"
+	@echo "               BENCH_ARGS='--resume' continues, '--quick' uses smaller sizes, '--list' lists"
+	@echo "make bench-check  test the benchmarks; fail if a kernel has become slower"
+	@echo "make docs      build the documentation in docs/_build/html; its code cells are run"
+	@echo "make package   build wheel and source archive in dist/, check what they hold,"
+	@echo "               install the wheel in build/package and try it"
+	@echo "make lock      write the newest versions that work together to requirements.lock"
+	@echo "make venv      only set up $(VENV): the package, editable, with every extra;"
+	@echo "               PYTHON=python3.13 uses another interpreter, LOCKED=1 the versions of"
+	@echo "               requirements.lock (either after make clean)"
+	@echo "make clean     remove $(VENV), caches, compiled kernels, built pages and demo/"
 
 venv: $(READY)
 
@@ -55,13 +58,16 @@ $(READY): pyproject.toml
 demo: venv
 	$(BIN)/onlooker demo --output demo $(DEMO_ARGS)
 
-# Work stealing keeps a file's tests mostly in one process, which compiles what they need once.
+# Work stealing keeps a file's tests mostly in one process, and with them what its fixtures made.
 test: venv
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(COVER) $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-all: venv
+	$(PYTEST) $(PYTEST_ARGS)
 
 # Kernels that numba compiles do not count: their twins in tests/ do. Details are in htmlcov/.
 coverage:
-	$(MAKE) test COVERAGE=1
+	$(MAKE) test-all COVERAGE=1
 
 lint: venv
 	$(BIN)/ruff check $(CHECKED)
@@ -76,6 +82,7 @@ bench: venv
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 bench-check: venv
+	$(BIN)/python -m pytest -q benchmarks
 	$(BIN)/python -m benchmarks --check
 
 # Warnings are errors. Sphinx warns of a page only when it reads it: after a failure all are read again.
@@ -89,9 +96,11 @@ docs: venv
 package: venv
 	rm -rf dist $(PACKAGE)
 	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/support/package_contents.py dist
 	$(BIN)/python -m venv --without-pip $(PACKAGE)
 	$(BIN)/python -m pip --python $(PACKAGE)/bin/python install --quiet --no-compile dist/*.whl
 	$(PACKAGE)/bin/python -I -W error tests/support/package_smoke.py
+	$(BIN)/mypy --python-executable $(PACKAGE)/bin/python tests/typed/program.py
 
 # For every platform and Python at once; versions only, so that no index is named.
 lock: venv

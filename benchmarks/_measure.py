@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parents[1] / "tests" / "support"
-EXAMPLES = Path(__file__).parents[1] / "examples"
-
 RECORD: dict[str, Any] = {"tables": [], "notes": [], "data": {}}
 """What this process has measured; `benchmarks.__main__` saves it."""
 

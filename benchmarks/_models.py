@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import naive
 import numpy as np
+from chains import Chain
+from chains import make_chain as chain_of
+from naive_links import NaiveLinks
 
-from benchmarks._measure import TESTS
 from onlooker import Problem
 from onlooker.gibbs.slices import slice_sample_log
 from onlooker.hyper import Exponential, LogUniform
-from onlooker.inference.chain import Chain
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -26,10 +27,6 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
-
-sys.path.insert(0, str(TESTS))
-import naive
-from naive_links import NaiveLinks
 
 K = 8
 ALPHA = 1.0
@@ -84,12 +81,12 @@ def plane(n_nodes: int, a_node: int = 1, n_actions: int = 8, seed: int = 0) -> P
 def make_chain(name: str, problem: Problem, sweeps: int) -> Chain:
     """A chain past its first sweeps."""
     model = MODELS[name]
-    chain = Chain(
+    chain = chain_of(
         problem,
-        model.prior(problem.n_nodes).sampler(problem),
+        model.prior(problem.n_nodes),
         alpha=ALPHA,
         rng=np.random.default_rng(0),
-        **{"collapsed": True, **model.scheme},
+        **model.scheme,
     )
     for _ in range(sweeps):
         chain.sweep()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _results
-from benchmarks.__main__ import ON_DEMAND
+from benchmarks.__main__ import ON_DEMAND, names
 from benchmarks._measure import markdown
 
 PAGE = _results.ROOT / "docs" / "benchmarks.md"
@@ -92,6 +92,9 @@ def _entry(name: str, entries: dict[str, Any]) -> list[str]:
     if name in FIGURES:
         image, says, _ = FIGURES[name]
         lines += [f"![{says}](images/{image})", ""]
+    if name not in names():
+        version = entry["machine"]["onlooker"]
+        return [*lines, f"*Measured {entry['date']} UTC with onlooker {version}.*"]
     before, after = entry["load_a_core_before"], entry["load_a_core_after"]
     took = f"`python -m benchmarks {name}` in {entry['seconds']:.0f} s"
     load = f"load {before:.1f} a core before, {after:.1f} after"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
+import naive
 import numpy as np
+from chains import Chain, make_chain
+from naive_links import NaiveLinks
 
 from benchmarks._measure import (
-    TESTS,
     in_fresh_process,
     keep,
     peak_memory,
@@ -21,7 +22,6 @@ from benchmarks._measure import (
 )
 from benchmarks._models import plane
 from onlooker import Problem
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.links.sampler import LinkOptions, economy_for
 from onlooker.worlds import CircularMotion, GridWorld
@@ -29,13 +29,7 @@ from onlooker.worlds import CircularMotion, GridWorld
 
 def chain_of(problem: Problem, prior: DistanceDependent, sweeps: int) -> Chain:
     """A chain past its first sweeps."""
-    chain = Chain(
-        problem,
-        prior.sampler(problem),
-        alpha=1.0,
-        collapsed=True,
-        rng=np.random.default_rng(0),
-    )
+    chain = make_chain(problem, prior, rng=np.random.default_rng(0))
     for _ in range(sweeps):
         chain.sweep()
     return chain
@@ -43,10 +37,6 @@ def chain_of(problem: Problem, prior: DistanceDependent, sweeps: int) -> Chain:
 
 def against_the_twin() -> list[object]:
     """Example 1: N = 1,000, A = 24, all pairs, offset 0.01."""
-    sys.path.insert(0, str(TESTS))
-    import naive
-    from naive_links import NaiveLinks
-
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
     problem = Problem.from_demonstrations(demos, world.dynamics)

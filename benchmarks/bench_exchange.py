@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from chains import Chain, make_chain
 from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
@@ -23,7 +24,6 @@ from benchmarks._measure import print_table, processor_seconds
 from onlooker import Problem, sample
 from onlooker.checks import Array
 from onlooker.hyper import Gamma
-from onlooker.inference.chain import Chain
 from onlooker.metrics import circular_emd
 from onlooker.partitions import GaussianDecay, Potts
 from onlooker.partitions.geometry import Geometry, Similarity
@@ -122,7 +122,7 @@ def example(seed: int) -> Problem:
 def chain_of(problem: Problem, prior: Potts, sweeps: int) -> Chain:
     """A chain past its first sweeps."""
     rng = np.random.default_rng(1)
-    chain = Chain(problem, prior.sampler(problem), alpha=1.0, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, rng=rng)
     for _ in range(sweeps):
         chain.sweep()
     return chain

@@ -19,19 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from chains import make_plan
+from chromium import open_browser
 
-from benchmarks._measure import TESTS, print_table
+from benchmarks._measure import print_table
 from onlooker import Problem
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.files import write_arrays
 from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan
 from onlooker.partitions import DistanceDependent
 from onlooker.runs.store import describe_run
-
-sys.path.insert(0, str(TESTS))
-from chromium import open_browser
 
 _PARTS = 10  # that a chain's draws are stored in
 
@@ -94,7 +92,7 @@ def store_run(
     walks += rng.random((len(walks), 1, 2))
     problem = Problem.from_demonstrations(Demonstrations(list(walks)), dynamics)
     centres = rng.random((12, 2))
-    plan = Plan(problem, DistanceDependent(), 1.0, True, False, n_draws, 100, 1, chains, 0)
+    plan = make_plan(problem, DistanceDependent(), draws=n_draws, tune=100, chains=chains, seed=0)
     header, arrays = describe_run(plan)
     path.mkdir(parents=True)
     write_arrays(path / "problem.npz", arrays)
@@ -103,7 +101,7 @@ def store_run(
         folder.mkdir()
         for part, first in enumerate(range(0, n_draws, n_draws // _PARTS)):
             draws = _some_draws(problem, centres, n_draws // _PARTS, rng)
-            stored = {f"draws.{name}": values for name, values in draws.as_arrays().items()}
+            stored = {f"draws.{name}": values for name, values in draws.arrays.items()}
             told = {"state": {}, "first": first, "sweeps": 100 + first + len(draws)}
             stored["rest"] = np.array(json.dumps(told))
             write_arrays(folder / f"part-{part:012d}.npz", stored)
@@ -120,8 +118,16 @@ def _some_draws(problem: Problem, centres: Any, n: int, rng: np.random.Generator
         number[seen[np.argsort(first)]] = np.arange(len(seen))
         row[:] = number[nearest]
     heading = 2 * labels[:, problem.node_of] + rng.integers(-1, 2, (n, problem.n_transitions))
-    hyper = {"alpha": np.ones(n), "nu": rng.exponential(0.1, n)}
-    return Draws(labels, (heading % 24).astype(np.int8), rng.normal(size=n), hyper, labels)
+    return Draws(
+        {
+            "labels": labels,
+            "actions": (heading % 24).astype(np.int8),
+            "log_joint": rng.normal(size=n),
+            "hyper.alpha": np.ones(n),
+            "hyper.nu": rng.exponential(0.1, n),
+            "links": labels,
+        }
+    )
 
 
 def _used(pid: int) -> float:

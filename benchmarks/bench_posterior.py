@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import print_table
-from onlooker import Posterior, Problem, sample
+from onlooker import Problem, sample
 from onlooker.diagnostics import check_convergence
 from onlooker.partitions import DistanceDependent, Mixing, Potts
 from onlooker.partitions.base import PartitionPrior
@@ -77,28 +77,17 @@ def after_sampling(name: str, problem: Problem, draws: int) -> list[list[object]
     strategies = ("map", "local", "average") if name != "mixing" else ("map", "average")
     for strategy in strategies:
         posterior.policy(queries[:2], extrapolate=strategy)
-        fresh = Posterior(posterior.plan, _draws(posterior), posterior.chain_ids)
+        fresh = posterior.thin(1)  # nothing is kept of earlier answers
         _, seconds = timed(lambda s=strategy, p=fresh: p.policy(queries, extrapolate=s))
         default = strategy == ("average" if name == "mixing" else "map")
         title = f"policy, 10,000 unseen states, {strategy}{' (default)' if default else ''}"
         report(title, seconds, 1.0 if default else np.inf)
     posterior.policy(queries[:2], interval=0.9)
     report("policy with interval at the nodes", timed(lambda: posterior.policy(interval=0.9))[1])
-    Posterior(posterior.plan, _draws(posterior, 20), [0]).partition()
+    posterior.thin(-(-posterior.n_draws // 20)).partition()
     report("consensus (VI, 16 restarts)", timed(posterior.partition)[1], 1.0)
     report("diagnostics", timed(lambda: check_convergence(posterior))[1])
     return rows
-
-
-def _draws(posterior: Posterior, n: int | None = None) -> Any:
-    from onlooker.inference.draws import Draws
-
-    return Draws(
-        posterior.labels[:, :n],
-        posterior.actions[:, :n],
-        posterior.log_joint[:, :n],
-        {name: values[:, :n] for name, values in posterior.hyper.items()},
-    )
 
 
 def storing(name: str, problem: Problem, draws: int, repeats: int) -> list[object]:

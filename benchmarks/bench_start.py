@@ -19,9 +19,9 @@ from benchmarks._measure import print_table
 
 FIRST_SWEEP = (
     "import numpy as np; from onlooker import Problem; from onlooker.partitions import {prior}; "
-    "from onlooker.inference.chain import Chain; rng = np.random.default_rng(0); "
+    "from chains import make_chain; rng = np.random.default_rng(0); "
     "p = Problem(np.arange(50), rng.normal(size=(50, 4)), rng.uniform(0, 5, (50, 2))); "
-    "Chain(p, {prior}({of}).sampler(p), alpha=1.0, collapsed=True).sweep()"
+    "make_chain(p, {prior}({of})).sweep()"
 )
 MIXING = FIRST_SWEEP.format(prior="Mixing", of="3")
 DDCRP = FIRST_SWEEP.format(prior="DistanceDependent", of="")
@@ -32,6 +32,7 @@ def run(arguments: list[str], cache: str | None = None) -> tuple[float, float]:
     environment = dict(os.environ)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path[1:])  # with the helpers of the tests
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     subprocess.run(

@@ -21,17 +21,26 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import print_table
-from benchmarks.bench_inferred import problem_of_grid, problem_of_plane
 from onlooker import Problem, sample
 from onlooker.checks import Array
 from onlooker.diagnostics import scalar_row, scalars
+from onlooker.experiments import grid_circular, grid_mdp
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.links.forest import make_forest
 from onlooker.partitions.partition import Start, slot_arrays
+from onlooker.worlds import CircularMotion, GridWorld
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1)
 PROBLEMS = ("1", "2a, 100", "2a, 1000", "2b, 100", "2b, 1000")
+
+
+def problem_of_grid(expert: str, size: int) -> tuple[GridWorld, Problem]:
+    """Data of the first run of Example 2 (a) or (b); all states are nodes."""
+    config: Any = grid_circular.Config() if expert == "a" else grid_mdp.Config()
+    world = GridWorld(21, 8, radius=5.0) if expert == "a" else config.rewarded(0)
+    demos, _ = world.rollout(size, config.length, config.stream(0, size, 0))
+    return world, Problem.from_demonstrations(demos, world.dynamics, nodes="all")
 
 
 @dataclass(eq=False)
@@ -70,11 +79,13 @@ def _links(rng: np.random.Generator, nearest: Array) -> Array:
 def measure(name: str, sweeps: int, reassign: int) -> list[list[object]]:
     """Worst R-hat and least effective sample size after parts of the sweeps."""
     if name == "1":
-        _, problem = problem_of_plane(0)
+        circle = CircularMotion()
+        demos, _ = circle.rollout(10, 100, random_state=0)
+        problem = Problem.from_demonstrations(demos, circle.dynamics)
         places = None
     else:
         expert, size = name.removeprefix("2").split(", ")
-        world, problem = problem_of_grid(expert, int(size), 0)
+        world, problem = problem_of_grid(expert, int(size))
         places = world.coordinates
     inferred = DistanceDependent.inferred(coordinates=places)
     prior = Scattered(**(vars(inferred) | {"reassign": reassign}))

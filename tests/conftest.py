@@ -1,19 +1,24 @@
-"""Fixtures that all tests share."""
+"""What happens once, before any test."""
 
 import os
 from pathlib import Path
+
+# Threads of linear algebra that wait for each other make small problems many times slower on a
+# busy machine. Before NumPy is imported; processes that tests start inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import kernels
 
 import onlooker
 
 
 def pytest_configure(config):
-    """Numba does not notice an edit in a function imported from another module: clear its cache."""
+    """Compile before the workers start: else each would compile the same kernels."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return
-    kernels = Path(onlooker.__file__).parent
-    cached = list(kernels.rglob("*.nbi"))
-    sources = [path for path in kernels.rglob("*.py") if "@njit" in path.read_text()]
-    edited = max(path.stat().st_mtime for path in sources)
-    if cached and edited > min(path.stat().st_mtime for path in cached):
-        for path in [*cached, *kernels.rglob("*.nbc")]:
-            path.unlink(missing_ok=True)
+    package = Path(onlooker.__file__).parent
+    kernels.clear_stale(package)
+    if config.getoption("numprocesses", None) and kernels.missing(package):
+        print("compiling kernels ...", flush=True)
+        kernels.compile_all()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chains import make_plan
 from small_runs import made_up, plane_problem, quick
 
 from onlooker import Posterior, sample
@@ -12,7 +13,6 @@ from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import CONCENTRATION, Gamma, LogUniform, PerController
 from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
 
@@ -26,14 +26,16 @@ def _with(log_joint, labels=None, nu=None, prior=None):
     if labels is None:
         labels = rng.integers(2, size=(*shape, 15))
         labels[..., 0] = 0
-    draws = Draws(
-        labels.astype(np.int8),
-        rng.integers(4, size=(*shape, 40)).astype(np.int8),
-        log_joint,
-        {"alpha": np.ones(shape)} | ({} if nu is None else {"nu": nu}),
-    )
-    plan = Plan(PROBLEM, prior or Mixing(2), 1.0, True, False, shape[1], 0, 1, shape[0], 0)
-    return Posterior(plan, draws, range(shape[0]))
+    arrays = {
+        "labels": labels.astype(np.int8),
+        "actions": rng.integers(4, size=(*shape, 40)).astype(np.int8),
+        "log_joint": log_joint,
+        "hyper.alpha": np.ones(shape),
+    }
+    if nu is not None:
+        arrays["hyper.nu"] = nu
+    plan = make_plan(PROBLEM, prior or Mixing(2), draws=shape[1], chains=shape[0], seed=0)
+    return Posterior(plan, Draws(arrays), range(shape[0]))
 
 
 NOISE = np.random.default_rng(3).normal(size=(4, 400))
@@ -41,8 +43,8 @@ NOISE = np.random.default_rng(3).normal(size=(4, 400))
 
 def test_scalars_do_not_depend_on_the_names_of_clusters():
     posterior = _with(NOISE)
-    swapped = _with(NOISE, labels=1 - posterior.labels)
-    swapped.actions = posterior.actions
+    arrays = {**posterior.draws.arrays, "labels": 1 - posterior.labels}
+    swapped = Posterior(posterior.plan, Draws(arrays), posterior.chain_ids)
     one, other = scalars(posterior), scalars(swapped)
     assert one.keys() == other.keys()
     for name in one:

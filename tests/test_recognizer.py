@@ -73,13 +73,6 @@ def test_without_a_partition_it_uses_the_distance_dependent_one():
     assert default.get_params()["partition"] is None
 
 
-def test_chains_that_stick_may_be_tempered():
-    tempered = make(Mixing(2), tempering=[1, 0.5]).fit(DEMOS)
-    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0}
-    direct = onlooker.sample(tempered.problem_, Mixing(2), tempering=[1, 0.5], **options)
-    np.testing.assert_array_equal(tempered.posterior_.labels, direct.labels)
-
-
 @pytest.mark.filterwarnings("default::onlooker.warnings.ConvergenceWarning")
 def test_its_warnings_point_at_who_called_it():
     with pytest.warns(ConvergenceWarning) as told:

@@ -16,7 +16,6 @@ from onlooker.checks import Array
 from onlooker.consensus import adjusted_rand_index
 from onlooker.demonstrations import Demonstrations
 from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
-from onlooker.inference.draws import Draws
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.posterior import Posterior
@@ -27,7 +26,6 @@ from onlooker.worlds import CircularMotion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import Console
 
 FULL = {"draws": 500, "tune": 300, "chains": 4}
 QUICK = {"draws": 100, "tune": 100, "chains": 2}
@@ -112,7 +110,10 @@ def recognise(
         labels,
         error=float(circular_emd(posterior.policy(), expert).mean()),
         error_by_chain=np.array(
-            [circular_emd(one.policy(), expert).mean() for one in _single_chains(posterior)]
+            [
+                circular_emd(posterior.chain(c).policy(), expert).mean()
+                for c in range(posterior.n_chains)
+            ]
         ),
         error_off=float(circular_emd(posterior.policy(near), world.policy(near)).mean()),
         untrained=float(circular_emd(np.full_like(expert, 1 / world.n_actions), expert).mean()),
@@ -120,59 +121,40 @@ def recognise(
     )
 
 
-def _single_chains(posterior: Posterior) -> list[Posterior]:
-    alone = []
-    for index, name in enumerate(posterior.chain_ids):
-        rows = slice(index, index + 1)
-        draws = Draws(
-            posterior.labels[rows],
-            posterior.actions[rows],
-            posterior.log_joint[rows],
-            {key: values[rows] for key, values in posterior.hyper.items()},
-        )
-        alone.append(Posterior(posterior.plan, draws, [name]))
-    return alone
-
-
 # -- in words ---------------------------------------------------------------------------------
 
 
-def report(findings: Findings, figure: Path, console: Console) -> None:
+def report(findings: Findings, figure: Path) -> None:
     """Print what was found, for a person."""
-    from rich import box
-    from rich.table import Table
+    from onlooker.cli.output import table
 
     world, posterior = findings.world, findings.posterior
     counts = np.bincount(posterior.n_controllers.ravel())
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("", "recognised", "to compare with"):
-        table.add_column(column)
     mode = int(counts.argmax())
     untrained = f"{findings.untrained:.3f} rad if untrained"
     nu = posterior.hyper["nu"]
-    table.add_row(
-        "number of controllers", _share(counts, mode), f"{findings.n_behaviours} of the expert"
-    )
-    table.add_row("  or else", _others(counts, mode), "")
-    table.add_row("partition (Rand index)", f"{_agreement(findings):.2f}", "1 if it were exact")
-    table.add_row("policy error where seen", _angle(findings.error), untrained)
-    table.add_row("  at unseen points near", _angle(findings.error_off), untrained)
-    table.add_row("self-link weight nu", f"{nu.mean():.3f} ± {nu.std():.3f}", "0.1 ± 0.1 a priori")
-    console.print(table)
-    console.print(
+    rows = [
+        ("number of controllers", _share(counts, mode), f"{findings.n_behaviours} of the expert"),
+        ("  or else", _others(counts, mode), ""),
+        ("partition (Rand index)", f"{_agreement(findings):.2f}", "1 if it were exact"),
+        ("policy error where seen", _angle(findings.error), untrained),
+        ("  at unseen points near", _angle(findings.error_off), untrained),
+        ("self-link weight nu", f"{nu.mean():.3f} ± {nu.std():.3f}", "0.1 ± 0.1 a priori"),
+    ]
+    print("\n" + table(["", "recognised", "to compare with"], rows) + "\n")
+    print(
         f"The expert has {2 * world.n_sectors} regions, {world.n_sectors} sectors inside the "
         f"radius {world.radius:g} and {world.n_sectors} outside, but only {world.n_sectors} "
         "controllers: opposite sectors, one inside and one outside, want the same direction. "
         "Errors are circular earth mover's distances from the expert's action probabilities.\n"
     )
-    console.print(_verdict(findings))
-    console.print(
+    print(_verdict(findings))
+    print(
         f"\nTook {time.monotonic() - findings.began:.0f} s: {posterior.n_chains} chains of "
         f"{posterior.plan.n_sweeps} sweeps, {posterior.n_draws} draws kept of each.\n"
         f"Figure: {figure} (and {figure.with_suffix('.svg').name})\n"
         "Try next: another expert with --seed 1, surer numbers with --draws 3000 --tune 1000, "
-        "or your own data: see the README.",
-        soft_wrap=True,
+        "or your own data: see the README."
     )
 
 

@@ -1,11 +1,13 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and objects as JSON and arrays for them."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -53,3 +55,54 @@ def within(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
         for name, values in arrays.items()
         if name.startswith(prefix)
     }
+
+
+class CannotDecode(ValueError):
+    """Something is code of the user's own, which is not stored."""
+
+
+def encode(value: Any, name: str, arrays: dict[str, Array], classes: Mapping[str, type]) -> Any:
+    """Turn a parameter into JSON; arrays go to `arrays` under a name that starts with `name`.
+
+    Dataclasses are stored with their fields; `classes` are those that `decode` can rebuild.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        params = {
+            field.name: encode(getattr(value, field.name), f"{name}.{field.name}", arrays, classes)
+            for field in dataclasses.fields(value)
+        }
+        known = classes.get(type(value).__name__) is type(value)
+        return {"class" if known else "opaque": type(value).__qualname__, "params": params}
+    if isinstance(value, np.ndarray | list | tuple):
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            arrays[name] = array
+            return {"array": name}
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return {"opaque": f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def decode(value: Any, arrays: dict[str, Array], classes: Mapping[str, type]) -> Any:
+    """Undo `encode`; raises `CannotDecode` where code of the user's own would be needed."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "float" in value:
+        return float(value["float"])
+    if "opaque" in value:
+        raise CannotDecode(value["opaque"])
+    kind: Any = classes.get(value["class"])
+    if kind is None:
+        raise CannotDecode(value["class"])
+    params = {name: decode(inner, arrays, classes) for name, inner in value["params"].items()}
+    unknown = params.keys() - {field.name for field in dataclasses.fields(kind)}
+    if unknown:  # written by another version
+        raise CannotDecode(f"{value['class']}({', '.join(sorted(unknown))}=...)")
+    return kind(**params)

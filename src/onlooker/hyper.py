@@ -145,6 +145,9 @@ class Beta:
         return float(rng.beta(self.a, self.b))
 
 
+PRIORS = {prior.__name__: prior for prior in (Exponential, Gamma, LogUniform, Beta)}
+"""What a stored run may name."""
+
 CONCENTRATION = LogUniform(0.25, 10.0)
 """A prior of α for when nothing is known of the expert.
 

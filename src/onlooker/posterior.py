@@ -56,21 +56,55 @@ class Posterior:
         Draws of hyper-parameters, constant where fixed. Where each controller has an α of its
         own there is no ``"alpha"``; see `concentration`.
     chain_ids : list of int
-        Numbers of the chains; one that died is missing.
+        Numbers of the chains; one that failed is missing.
+    draws : Draws
+        All these arrays by name.
     """
 
     def __init__(self, plan: Plan, draws: Draws, chain_ids: Sequence[int]) -> None:
         self.plan = plan
+        self.draws = Draws({name: read_only(values) for name, values in draws.arrays.items()})
         self.chain_ids = list(chain_ids)
-        self.labels = read_only(draws.labels)
-        self.actions = read_only(draws.actions)
-        self.links = None if draws.links is None else read_only(draws.links)
-        self.imputed = None if draws.imputed is None else read_only(draws.imputed)
-        self.log_joint = read_only(draws.log_joint)
-        self.hyper: Mapping[str, Array] = MappingProxyType(
-            {name: read_only(values) for name, values in draws.hyper.items()}
-        )
         self._consensus: dict[str, ConsensusResult] = {}
+
+    @property
+    def labels(self) -> Array:
+        """``(chain, draw, node)``: clusters."""
+        return self.draws.labels
+
+    @property
+    def actions(self) -> Array:
+        """``(chain, draw, transition)``: latent actions."""
+        return self.draws.actions
+
+    @property
+    def links(self) -> Array | None:
+        """``(chain, draw, node)``: links of the distance-dependent prior."""
+        return self.draws.links
+
+    @property
+    def imputed(self) -> Array | None:
+        """``(chain, draw, unseen, ...)``: states that were not seen."""
+        return self.draws.imputed
+
+    @property
+    def log_joint(self) -> Array:
+        """``(chain, draw)``: ``ln p(s, a, z)``."""
+        return self.draws.log_joint
+
+    @cached_property
+    def hyper(self) -> Mapping[str, Array]:
+        """``(chain, draw)`` each: hyper-parameters."""
+        return MappingProxyType(self.draws.hyper)
+
+    def thin(self, step: int) -> Self:
+        """Every `step`-th draw of each chain."""
+        every = slice(None, None, positive_integer("step", step))
+        return type(self)(self.plan, self.draws.take(draws=every), self.chain_ids)
+
+    def chain(self, index: int) -> Self:
+        """One chain alone, counted from 0."""
+        return type(self)(self.plan, self.draws.take(chains=[index]), [self.chain_ids[index]])
 
     @property
     def problem(self) -> Problem:

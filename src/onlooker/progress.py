@@ -1,182 +1,143 @@
-"""Progress that behaves: a bar in a terminal, a line in a notebook, a few lines in a log file."""
+"""One progress bar on standard error: live in a terminal or a notebook, a few lines in a log."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from typing import Any, Protocol, TextIO
+from typing import Any, Self
 
-_FIRST_LINE = 5.0  # seconds until a log file hears of a run; then ever less often
+_FIRST_LINE = 5.0  # seconds until a log gets its first line; then ever less often
 _COMPILED = 1.0  # preparations that took longer than this were a compilation
+_FORMAT = (
+    "{desc} {bar} {n}/{total} {unit} ({percentage:.0f}%), {elapsed}, {remaining} left{postfix}"
+)
 
 
-class Progress(Protocol):
-    """Told by the main thread alone how far the chains are."""
+class Progress:
+    """Told by the main thread how far a task is; this one shows nothing."""
 
-    def __enter__(self) -> Progress: ...
+    def __init__(self, total: int = 0, description: str = "", unit: str = "") -> None:
+        self.total, self.description, self.unit = total, description, unit
+        self.done = 0
 
-    def __exit__(self, *error: Any) -> None: ...
-
-    def prepare(self) -> None:
-        """The first sweep begins; it compiles what has never been compiled before."""
-
-    def start(self) -> None:
-        """Preparations are over."""
-
-    def update(self, done: int, note: str) -> None:
-        """So many sweeps of all chains are done; `note` says what is going on."""
-
-
-class Silence:
-    """No progress at all."""
-
-    def __enter__(self) -> Silence:
+    def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        pass
+        self.close(failed=error[0] is not None)
 
     def prepare(self) -> None:
-        """Say nothing."""
+        """The first sweep begins; it compiles what was never compiled before."""
 
-    def start(self) -> None:
-        """Say nothing."""
+    def start(self, done: int = 0) -> None:
+        """The clock runs from here, where so much is `done` already."""
+        self.done = done
 
-    def update(self, done: int, note: str) -> None:
-        """Say nothing."""
+    def update(self, done: int, note: str = "") -> None:
+        """So much is `done` in all; `note` says what is going on."""
+        self.done = done
+
+    def advance(self, more: int) -> None:
+        """So much is done since the last time."""
+        self.update(self.done + more)
+
+    def close(self, failed: bool = False) -> None:
+        """No more updates follow."""
 
 
-class Bar:
-    """A bar that redraws itself, for terminals."""
+class Bar(Progress):
+    """A bar that redraws itself; in notebooks a widget where ipywidgets is installed."""
 
-    def __init__(self, total: int, file: TextIO | None = None, **console: Any) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("sweeps"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=Console(file=file or sys.stderr, **console),
-        )
-        self._total = total
-
-    def __enter__(self) -> Bar:
-        self._bar.start()
-        self._task = self._bar.add_task("preparing", total=self._total, note="")
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.stop()
+    def __init__(self, total: int, description: str, unit: str) -> None:
+        super().__init__(total, description, unit)
+        self._bar = _tqdm()(
+            total=total, desc=description, unit=unit, file=sys.stderr, bar_format=_FORMAT,
+            dynamic_ncols=True, miniters=1,
+        )  # fmt: skip
 
     def prepare(self) -> None:
-        """Tell why nothing moves."""
-        self._bar.update(self._task, description="compiling, once")
+        self._bar.set_description_str("compiling, once")
 
-    def start(self) -> None:
-        """The bar runs from here."""
-        self._bar.update(self._task, description="sampling")
+    def start(self, done: int = 0) -> None:
+        super().start(done)
+        self._bar.set_description_str(self.description, refresh=False)
+        self._bar.reset()
+        self._bar.initial = self._bar.n = self._bar.last_print_n = done
+        self._bar.refresh()
 
-    def update(self, done: int, note: str) -> None:
-        """Move the bar."""
-        self._bar.update(self._task, completed=done, note=note)
+    def update(self, done: int, note: str = "") -> None:
+        super().update(done, note)
+        self._bar.set_postfix_str(note, refresh=False)
+        self._bar.update(done - self._bar.n)
 
-
-class Line:
-    """One line of text in the output of a notebook cell, replaced in place; no widgets needed."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-
-    def __enter__(self) -> Line:
-        from IPython.display import display  # type: ignore[import-not-found]
-
-        self._began = time.monotonic()
-        self._handle = display({"text/plain": "preparing"}, raw=True, display_id=True)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-    def _show(self, text: str) -> None:
-        self._handle.update({"text/plain": text}, raw=True)
-
-    def prepare(self) -> None:
-        """Tell why nothing moves."""
-        self._show("compiling, once")
-
-    def start(self) -> None:
-        """The clock for what is left runs from here."""
-        self._began = time.monotonic()
-
-    def update(self, done: int, note: str) -> None:
-        """Replace the line."""
-        self._show(_line(done, self._total, time.monotonic() - self._began, note))
+    def close(self, failed: bool = False) -> None:
+        self._bar.close()
 
 
-class Log:
+class Log(Progress):
     """Whole lines, each twice as late as the one before, for files and pipes."""
 
-    def __init__(self, total: int, file: TextIO | None = None, first: float = _FIRST_LINE) -> None:
-        self._total = total
-        self._file = file
-        self._wait = first
-        self._over = False
-
-    def __enter__(self) -> Log:
-        self._began = self._prepared = time.monotonic()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-    def _print(self, text: str) -> None:
-        print(text, file=self._file or sys.stderr, flush=True)
+    _prepared = math.inf
 
     def prepare(self) -> None:
-        """Take the time: only a slow preparation was a compilation."""
         self._prepared = time.monotonic()
 
-    def start(self) -> None:
-        """Tell of a slow start."""
+    def start(self, done: int = 0) -> None:
+        super().start(done)
         self._began = time.monotonic()
+        self._first, self._printed, self._note, self._wait = done, done, "", _FIRST_LINE
         took = self._began - self._prepared
         if took > _COMPILED:
             self._print(f"compiling, once: took {took:.1f} s; later runs find it on disk")
 
-    def update(self, done: int, note: str) -> None:
-        """Print if it is time to, or if all is done."""
+    def update(self, done: int, note: str = "") -> None:
+        super().update(done, note)
+        self._note = note
         elapsed = time.monotonic() - self._began
-        if self._over or (done < self._total and elapsed < self._wait):
-            return
-        self._over = done >= self._total
-        self._wait = 2 * elapsed
-        self._print(_line(done, self._total, elapsed, note))
+        ended = self._printed < self.total <= done
+        if ended or (done != self._printed and elapsed >= self._wait):
+            self._wait = 2 * elapsed
+            self._line(elapsed)
 
+    def close(self, failed: bool = False) -> None:
+        if not failed and self.done != self._printed:
+            self._line(time.monotonic() - self._began)
 
-def _line(done: int, total: int, elapsed: float, note: str) -> str:
-    text = f"{done}/{total} sweeps ({done / max(total, 1):.0%}), {_clock(elapsed)}"
-    if 0 < done < total:
-        text += f", {_clock(elapsed * (total - done) / done)} left"
-    return f"{text}; {note}" if note else text
+    def _line(self, elapsed: float) -> None:
+        self._printed = self.done
+        share = self.done / max(self.total, 1)
+        text = f"{self.description}: {self.done}/{self.total} {self.unit} ({share:.0%})"
+        text += f", {_clock(elapsed)}"
+        if self._first < self.done < self.total:
+            left = elapsed * (self.total - self.done) / (self.done - self._first)
+            text += f", {_clock(left)} left"
+        self._print(f"{text}; {self._note}" if self._note else text)
+
+    def _print(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _tqdm() -> Any:
+    if in_notebook():
+        try:
+            import ipywidgets  # type: ignore[import-not-found]  # noqa: F401
+        except ImportError:
+            pass
+        else:
+            from tqdm.notebook import tqdm as widget
+
+            return widget
+    from tqdm import tqdm
+
+    return tqdm
 
 
 def in_notebook() -> bool:
@@ -188,12 +149,16 @@ def in_notebook() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
 
 
-def make_progress(wanted: bool, total: int) -> Progress:
-    """The progress that suits where standard error goes."""
-    if not wanted:
-        return Silence()
-    if in_notebook():
-        return Line(total)
-    if sys.stderr is not None and sys.stderr.isatty():
-        return Bar(total)
-    return Log(total) if sys.stderr is not None else Silence()
+def in_terminal() -> bool:
+    """Whether someone may be watching standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def make_progress(
+    show: bool, total: int, description: str = "sampling", unit: str = "sweeps"
+) -> Progress:
+    """The progress that suits where standard error goes; none unless `show`."""
+    if not show or sys.stderr is None:
+        return Progress()
+    kind = Bar if in_terminal() or in_notebook() else Log
+    return kind(total, description, unit)

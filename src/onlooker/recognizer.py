@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -40,7 +39,7 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
     concentration, collapsed, blocked, draws, tune, chains, thin, n_jobs, progress, store, resume, \
-client, random_state, tempering
+client, random_state
         See `onlooker.sample`.
 
     Attributes
@@ -87,7 +86,6 @@ client, random_state, tempering
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
-        tempering: int | Sequence[float] | None = None,
     ) -> None:
         self.dynamics = dynamics
         self.partition = partition
@@ -107,7 +105,6 @@ client, random_state, tempering
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
-        self.tempering = tempering
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
@@ -134,7 +131,6 @@ client, random_state, tempering
             blocked=self.blocked,
             resume=self.resume,
             client=self.client,
-            tempering=self.tempering,
         )
         return self
 

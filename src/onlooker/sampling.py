@@ -9,7 +9,6 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlooker.checks import positive_integer
@@ -17,7 +16,6 @@ from onlooker.diagnostics import check_convergence
 from onlooker.hyper import Concentration
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.runner import Plan, Runner, seed_of
-from onlooker.inference.tempering import check_tempering
 from onlooker.progress import Progress, make_progress
 from onlooker.runs.store import Store, read_header
 from onlooker.warnings import ChainFailedWarning, warn
@@ -48,7 +46,6 @@ def sample(
     blocked: bool = False,
     resume: bool = False,
     client: Any = None,
-    tempering: int | Sequence[float] | None = None,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -85,9 +82,6 @@ def sample(
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
-    tempering
-        Rungs of parallel tempering for each chain, or the powers of the likelihood on them, such
-        as ``[1, 0.8, 0.6]``: for chains that stick. A sweep costs as many times more.
 
     Warns
     -----
@@ -107,7 +101,6 @@ def sample(
         thin=thin,
         chains=chains,
         seed=stored_seed(random_state, store, resume),
-        tempering=check_tempering(tempering),
     )
     return carry_out(plan, n_jobs, progress, store, resume, client)
 
@@ -193,7 +186,7 @@ class _Run:
         if unfinished:  # kernels are compiled here, before threads could do so twice
             shown.prepare()
             self._advance(unfinished[0], sweeps=1)
-        shown.start()
+        shown.start(how_far(self.runners)[0])
         for runner in unfinished:
             if runner.error is None:
                 waiting.put(runner)

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scored_walks import COMPASS, Simulated, east, eastward, score_east, walk
 from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
-from test_anomaly import COMPASS, Simulated, east, eastward, score_east, walk
 
 from onlooker import Demonstrations, PolicyRecognizer
 from onlooker.anomaly import score, score_policy

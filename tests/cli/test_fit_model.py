@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_fit import walk
+from small_runs import walk
 
 from onlooker import Demonstrations
 from onlooker.defaults import default_prior, hops, typical_step

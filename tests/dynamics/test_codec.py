@@ -7,9 +7,9 @@ import pytest
 
 from onlooker import Posterior, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, GymnasiumDynamics
+from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
 from onlooker.dynamics.features import Elapsed, Feature, FeatureDynamics, Heading, day_of_year
 from onlooker.partitions import ChineseRestaurant
-from onlooker.runs.codec import decode_dynamics, encode_dynamics
 
 gymnasium = pytest.importorskip("gymnasium")
 

@@ -1,57 +1,40 @@
 """Unknown parameters of the dynamics are drawn right."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import exact
 import numpy as np
 import pytest
 import scipy.stats
-from small_runs import ring_dynamics
+from agreement import LIMIT, worst_z
+from chains import draws_of, make_chain
+from interval_coverage import noise_and_step
+from unknown_dynamics import (
+    INTENDED,
+    MOVES,
+    NEXT,
+    NODE_OF,
+    SIGMA,
+    SLIP,
+    STATES,
+    STEP,
+    STEPS,
+    Biased,
+    problem_of,
+)
 
 from onlooker import Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
 from onlooker.dynamics import unknown as likelihoods
 from onlooker.dynamics.unknown import AnyLikelihood, DisplacementLikelihood, MixtureLikelihood
-from onlooker.hyper import Beta, Exponential, LogUniform
-from onlooker.inference.chain import Chain
+from onlooker.hyper import Beta, LogUniform
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 
 ALPHA = 0.7
-STEPS = np.array([[1.0, 0.0], [-0.5, 0.9], [0.0, -1.0]])
-STATES = np.array([[0.0, 0.0], [1.3, 0.2], [0.4, 1.1], [2.0, 1.5], [0.1, 0.6]])
-NODE_OF = np.array([0, 1, 1, 2, 3])
-MOVES = np.array([[0.8, 0.3], [-0.2, 1.2], [0.9, -0.4], [0.2, -0.7], [0.3, 0.4]])
-NEXT = STATES[NODE_OF] + MOVES
-SIGMA, STEP = LogUniform(0.2, 3.0), LogUniform(0.4, 2.5)
 
 
-def problem_of(dynamics, next_states=NEXT, states=STATES):
-    """Five transitions between given nodes: trajectories would add a node for each end."""
-    loglik = dynamics.log_likelihood(states[NODE_OF], next_states)
-    problem = Problem(NODE_OF, loglik, states)
-    problem.set_world(dynamics, next_states)
-    return problem
-
-
-def run(problem, prior, *, collapsed=True, blocked=False, sweeps=4_000, alpha=ALPHA, chains=2):
-    sampler = prior.sampler(problem)
-    labels, actions, hyper = [], [], []
-    for stream in np.random.SeedSequence(0).spawn(chains):
-        rng = np.random.default_rng(stream)
-        chain = Chain(problem, sampler, alpha=alpha, collapsed=collapsed, blocked=blocked, rng=rng)
-        for _ in range(20):
-            chain.sweep()
-        for _ in range(sweeps):
-            chain.sweep()
-            labels.append(chain.labels)
-            actions.append(chain.actions)
-            hyper.append(dict(chain.state.hyper))
-    return SimpleNamespace(
-        labels=np.array(labels).reshape(chains, sweeps, -1),
-        actions=np.array(actions).reshape(chains, sweeps, -1),
-        hyper={n: np.array([h[n] for h in hyper]).reshape(chains, sweeps) for n in hyper[0]},
-    )
+def run(problem, prior, *, sweeps=4_000, alpha=ALPHA, **options):
+    return draws_of(problem, prior, sweeps=sweeps, alpha=alpha, **options)
 
 
 # -- the enumerated posterior -------------------------------------------------------------------
@@ -125,8 +108,6 @@ def test_noise_and_step_match_the_enumerated_posterior(name, step, collapsed, bl
     assert exact.compare(draws, enumerated(name, SIGMA, step), alpha=ALPHA) == []
 
 
-INTENDED = ring_dynamics(5).toarray()[:, :, :]
-SLIP = np.full_like(INTENDED, 0.2)
 RING_NEXT = np.array([1, 2, 0, 3, 2])
 
 
@@ -212,8 +193,6 @@ def geweke_numbers(values, actions, moves):
 
 
 def test_prior_and_sampler_agree_on_the_joint_of_noise_step_and_data():
-    from test_geweke import LIMIT, worst_z
-
     node_of = np.repeat(np.arange(6), 2)
     states = np.random.default_rng(0).uniform(0, 3, (6, 2))
     rng = np.random.default_rng(2)
@@ -234,7 +213,7 @@ def test_prior_and_sampler_agree_on_the_joint_of_noise_step_and_data():
     ends = states[node_of] + rng.normal(size=(12, 2))
     problem = Problem(node_of, dynamics.log_likelihood(states[node_of], ends), states)
     problem.set_world(dynamics, ends)
-    chain = Chain(problem, Mixing(2, 1.0).sampler(problem), alpha=ALPHA, collapsed=True, rng=rng)
+    chain = make_chain(problem, Mixing(2, 1.0), alpha=ALPHA, rng=rng)
     found = []
     for _ in range(10_000):
         chain.sweep()
@@ -304,27 +283,6 @@ def test_tiny_noise_about_long_steps_is_not_lost_to_rounding():
     assert best == pytest.approx((moves - 1e3 * STEPS[actions]).std(), rel=0.02)
 
 
-class Biased:
-    """A user's own uncertain dynamics, with nothing but the protocol."""
-
-    n_actions = 3
-    parameters = {"drift": Exponential(0.5)}  # noqa: RUF012
-
-    def __init__(self, drift=0.5):
-        self.drift = drift
-
-    def at(self, values):
-        return Biased(values["drift"])
-
-    def log_likelihood(self, states, next_states):
-        moves = np.asarray(next_states) - np.asarray(states)
-        away = (moves[:, None] - STEPS[None] - self.drift) / 0.6
-        return -0.5 * (away**2).sum(axis=-1) - 2 * np.log(0.6 * np.sqrt(2 * np.pi))
-
-    def sample(self, states, actions, rng):
-        return states + STEPS[actions] + self.drift + rng.normal(0, 0.6, np.shape(states))
-
-
 def test_a_users_own_parameter_matches_the_enumerated_posterior():
     draws = run(problem_of(Biased()), Mixing(2, 0.8), sweeps=3_000)
     values, weights = exact.grid(scipy.stats.expon(scale=0.5))
@@ -337,15 +295,11 @@ def test_a_users_own_parameter_matches_the_enumerated_posterior():
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say():
-    from benchmarks.check_coverage import noise_and_step
-
     covered = np.array([noise_and_step(seed, n_transitions=10, draws=150) for seed in range(25)])
     assert covered.sum(axis=0).min() >= 17  # of 25 at 90 %: fewer once in 1,000 times
 
 
 def test_intervals_of_a_wrong_number_of_degrees_do_not(monkeypatch):
-    from benchmarks.check_coverage import noise_and_step
-
     monkeypatch.setattr(likelihoods, "DisplacementLikelihood", WrongDegrees)
     covered = np.array([noise_and_step(seed, n_transitions=10, draws=150) for seed in range(25)])
     assert covered.sum(axis=0).min() < 17

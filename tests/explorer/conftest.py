@@ -7,6 +7,24 @@ from pictured_runs import KINDS, store_run
 from onlooker.explorer.run import read
 from onlooker.explorer.server import Explorer
 
+PAGES = {
+    "test_every_kind_of_run_is_shown_with_all_its_sections[plane]",
+    "test_every_kind_of_run_is_shown_with_all_its_sections[grid]",
+    "test_every_kind_of_run_is_shown_with_all_its_sections[abstract]",
+    "test_a_click_anywhere_is_answered[plane]",
+    "test_a_report_opens_from_disk_and_answers[plane]",
+    "test_a_run_that_grows_is_followed",
+    "test_two_runs_are_compared_side_by_side",
+}
+"""What `make test` opens in a browser; `make test-all` opens every page."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name.startswith("test_browser") and item.name not in PAGES:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):

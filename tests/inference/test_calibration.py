@@ -1,7 +1,7 @@
 """Simulation-based calibration: the truth's rank among posterior draws is uniform."""
 
 import pytest
-from benchmarks.check_calibration import MODELS, p_values, ranks
+from calibration import MODELS, p_values, ranks
 
 from onlooker.hyper import Gamma
 

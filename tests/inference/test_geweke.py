@@ -6,12 +6,12 @@ prior, and by alternating a sweep of the sampler with a fresh draw of the data g
 
 import numpy as np
 import pytest
-from agreement import canonical
+from agreement import LIMIT, canonical, worst_z
+from chains import make_chain
 
 from onlooker import Problem
 from onlooker.gibbs.state import Data
 from onlooker.hyper import Exponential
-from onlooker.inference.chain import Chain
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.problem.problem import Layout
 
@@ -88,8 +88,7 @@ def by_the_sampler(prior, n, rng, *, collapsed, blocked, alpha=ALPHA):
     problem = Problem(
         NODE_OF, np.log(CONFUSION[rng.integers(N_ACTIONS, size=len(NODE_OF))]), STATES
     )
-    partition = prior.sampler(problem)
-    chain = Chain(problem, partition, alpha=alpha, collapsed=collapsed, blocked=blocked, rng=rng)
+    chain = make_chain(problem, prior, alpha=alpha, collapsed=collapsed, blocked=blocked, rng=rng)
     layout: Layout = chain.layout
     found = []
     for _ in range(n):
@@ -101,20 +100,6 @@ def by_the_sampler(prior, n, rng, *, collapsed, blocked, alpha=ALPHA):
         chain.data = Data(layout.first, likelihood)
         found.append(statistics(chain.labels, chain.actions, chain.state.hyper.get("nu")))
     return np.array(found)
-
-
-def worst_z(prior_draws, sampler_draws):
-    """The largest standardised difference of means and of second moments."""
-    worst = 0.0
-    for power in (1, 2):
-        a, b = prior_draws**power, sampler_draws**power
-        batches = b[len(b) % 50 :].reshape(50, -1, b.shape[1]).mean(axis=1)
-        error = np.sqrt(a.var(axis=0, ddof=1) / len(a) + batches.var(axis=0, ddof=1) / len(batches))
-        worst = max(worst, float(np.max(np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)))
-    return worst
-
-
-LIMIT = 4.5  # of about 12 numbers with t(49) errors, a right sampler exceeds it once in 2,000 runs
 
 
 @pytest.mark.parametrize(

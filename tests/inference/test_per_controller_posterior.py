@@ -96,7 +96,7 @@ def test_it_is_stored_and_read_back(given):
 
 
 @pytest.mark.parametrize("options", [{}, {"collapsed": False}, {"blocked": True}], ids=str)
-@pytest.mark.parametrize("prior", [Mixing(3), ChineseRestaurant(split_merge=2)], ids=repr)
+@pytest.mark.parametrize("prior", [Mixing(3), ChineseRestaurant()], ids=repr)
 def test_extending_a_finished_run_gives_the_bits_of_one_run(prior, options, tmp_path):
     options = {"concentration": ALPHAS, **options}
     quick(PROBLEM, prior, draws=5, store=tmp_path / "s", **options)

@@ -1,19 +1,14 @@
 """`sample`: chains, seeds, threads, and what it shows while it runs."""
 
-import io
-import sys
-import types
 import warnings
 
 import numpy as np
 import pytest
-from small_runs import PRIORS, assert_same_draws, plane_problem, quick
+from chains import make_chain
+from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick
 
 from onlooker import Problem, sample
-from onlooker import progress as progress_module
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, Mixing
-from onlooker.progress import Bar, Line, Log, Silence, make_progress
 from onlooker.warnings import ChainFailedWarning
 
 PROBLEM = plane_problem()
@@ -58,9 +53,7 @@ def test_chains_follow_the_children_of_the_seed(name, blocked):
     posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11, blocked=blocked)
     for index, child in enumerate(np.random.SeedSequence(11).spawn(2)):
         rng = np.random.default_rng(child)
-        chain = Chain(
-            PROBLEM, prior.sampler(PROBLEM), alpha=1.0, collapsed=True, blocked=blocked, rng=rng
-        )
+        chain = make_chain(PROBLEM, prior, blocked=blocked, rng=rng)
         for _ in range(3):
             chain.sweep()
         for draw in range(4):
@@ -149,29 +142,9 @@ def test_without_a_seed_runs_differ():
     assert not np.array_equal(one.actions, other.actions)
 
 
-class _Mortal(Mixing):
-    """A prior whose sampler fails in some chains after a while."""
-
-    doomed = (1,)
-
-    def sampler(self, problem):
-        sampler = super().sampler(problem)
-        right, doomed = sampler.update, self.doomed
-        seen = {}
-
-        def update(state, data, scheme):
-            right(state, data, scheme)
-            number = seen.setdefault(id(state), len(seen))
-            if number in doomed and state.rng.random() < 0.3:
-                raise ArithmeticError("out of luck")
-
-        sampler.update = update
-        return sampler
-
-
 def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
     with pytest.warns(ChainFailedWarning, match=r"chain 1 died .*out of luck.*2 of 3 chains"):
-        posterior = quick(PROBLEM, _Mortal(3), chains=3, draws=40, n_jobs=1)
+        posterior = quick(PROBLEM, Mortal(3), chains=3, draws=40, n_jobs=1)
     assert posterior.chain_ids == [0, 2]
     whole = quick(PROBLEM, Mixing(3), chains=3, draws=40)
     assert not np.array_equal(posterior.labels[0], posterior.labels[1])
@@ -179,90 +152,10 @@ def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
 
 
 def test_if_every_chain_dies_the_first_error_is_raised(monkeypatch):
-    monkeypatch.setattr(_Mortal, "doomed", (0, 1))
+    monkeypatch.setattr(Mortal, "doomed", (0, 1))
     with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain") as told:
-        quick(PROBLEM, _Mortal(3), draws=60)
+        quick(PROBLEM, Mortal(3), draws=60)
     assert isinstance(told.value.__cause__, ArithmeticError)
-
-
-# -- progress -----------------------------------------------------------------------------------
-
-
-def test_a_log_file_gets_whole_lines_ever_more_rarely(monkeypatch):
-    clock = iter(np.arange(0.0, 1000.0, 1.0))
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
-    file = io.StringIO()
-    with Log(100, file, first=5.0) as log:
-        log.prepare()
-        log.start()
-        for done in range(1, 101):
-            log.update(done, "3 controllers")
-    lines = file.getvalue().splitlines()
-    assert 4 <= len(lines) <= 8
-    assert lines[0].startswith("5/100 sweeps (5%)")
-    assert "left" in lines[0]
-    assert lines[-1].startswith("100/100 sweeps (100%)")
-    assert "\r" not in file.getvalue()
-    assert "\x1b" not in file.getvalue()
-
-
-def test_a_log_file_hears_of_a_compilation_only_if_there_was_one(monkeypatch):
-    for seconds, told in ((0.5, ""), (30.0, "compiling, once")):
-        clock = iter([0.0, 0.0, seconds])
-        monkeypatch.setattr(progress_module.time, "monotonic", lambda clock=clock: next(clock))
-        file = io.StringIO()
-        with Log(10, file) as log:
-            log.prepare()
-            log.start()
-        assert file.getvalue().startswith(told)
-        assert bool(file.getvalue()) == bool(told)
-
-
-def test_a_terminal_gets_a_bar_that_says_what_goes_on():
-    file = io.StringIO()
-    with Bar(20, file, force_terminal=True, width=160) as bar:
-        bar.prepare()
-        bar._bar.refresh()
-        bar.start()
-        bar.update(20, "8 controllers")
-    text = file.getvalue()
-    assert "compiling, once" in text
-    assert "20/20" in text
-    assert "8 controllers" in text
-
-
-def test_a_notebook_gets_one_line_that_is_replaced(monkeypatch):
-    shown = []
-
-    class Handle:
-        def update(self, data, raw):
-            assert raw
-            shown.append(data["text/plain"])
-
-    display = types.ModuleType("IPython.display")
-    display.display = lambda data, raw, display_id: Handle()
-    ipython = types.ModuleType("IPython")
-    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
-    ipython.display = display
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    line = make_progress(True, 10)
-    assert isinstance(line, Line)
-    with line:
-        line.prepare()
-        line.start()
-        line.update(10, "2 controllers")
-    assert shown[0] == "compiling, once"
-    assert shown[-1].startswith("10/10 sweeps (100%)")
-
-
-def test_progress_suits_the_place(monkeypatch, capsys):
-    assert isinstance(make_progress(False, 10), Silence)
-    assert isinstance(make_progress(True, 10), Log)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert isinstance(make_progress(True, 10), Bar)
-    monkeypatch.setattr(sys, "stderr", None)
-    assert isinstance(make_progress(True, 10), Silence)
 
 
 def test_progress_goes_to_standard_error_and_changes_no_bit(capsys):

@@ -9,12 +9,12 @@ import naive
 import numpy as np
 import pytest
 import scipy.stats
+from chains import make_chain
 from naive_links import NaiveLinks
 
 from onlooker import Problem
 from onlooker.gibbs.slices import log_link_normaliser, slice_sample_log
 from onlooker.hyper import Exponential
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
 
@@ -24,18 +24,7 @@ F_SCALE = 3.0
 BETA = 2.5
 
 
-def sharp_problem():
-    """Four nodes: two that were visited twice and agree, one that differs, one without a move.
-
-    The sharper the actions are known, the more a wrong count shows.
-    """
-    rng = np.random.default_rng(0)
-    loglik = rng.normal(scale=0.3, size=(5, 3))
-    loglik[np.arange(5), [0, 0, 0, 0, 1]] += 4.0
-    return np.array([0, 0, 1, 1, 2]), loglik, 4, np.array([[0.0], [1.0], [1.8], [3.2]])
-
-
-NODE_OF, LOGLIK, N, COORDINATES = sharp_problem()
+NODE_OF, LOGLIK, N, COORDINATES = exact.sharp_problem()
 DISTANCES = exact.pairwise_distances(COORDINATES)
 F = exact.gaussian_decay(F_SCALE)(DISTANCES)
 LINK_F = exact.gaussian_decay(0.8, 0.1)(DISTANCES)
@@ -332,7 +321,7 @@ def nu_draws(sampler_type, sweeps=10_000, seed=0):
     draws = {"labels": [], "actions": [], "nu": []}
     for stream in np.random.SeedSequence(seed).spawn(2):
         rng = np.random.default_rng(stream)
-        chain = Chain(problem, sampler, alpha=ALPHA, collapsed=True, rng=rng)
+        chain = make_chain(problem, prior, bound=sampler, alpha=ALPHA, rng=rng)
         for _ in range(sweeps):
             chain.sweep()
             draws["labels"].append(chain.labels)
@@ -367,7 +356,7 @@ def test_leaving_out_the_last_state_of_a_trajectory_is_caught():
     nu = 0.4
     prior = DistanceDependent(nu, GaussianDecay(0.8, 0.1))
     rng = np.random.default_rng(0)
-    chain = Chain(problem, prior.sampler(problem), alpha=ALPHA, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, alpha=ALPHA, rng=rng)
     link_weights = [*LINK_F[idle, seen], nu]
     labels, actions = [], []
     for _ in range(20_000):

@@ -7,7 +7,11 @@ import exact
 import numpy as np
 import pytest
 from scipy import stats
-from test_exact import COUPLING, LOGLIK, NODE_OF, WEIGHTS, N
+
+NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem()
+DISTANCES = exact.pairwise_distances(COORDINATES)
+WEIGHTS = exact.gaussian_decay(1.0, 0.01)(DISTANCES)
+COUPLING = exact.weights_potts(DISTANCES, exact.gaussian_decay(), n_neighbors=2)
 
 # ---------------------------------------------------------------- plain simulation
 

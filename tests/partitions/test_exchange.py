@@ -3,19 +3,18 @@
 import itertools
 import math
 
+import enumerated
 import exact
 import naive_exchange
 import numpy as np
 import pytest
 import scipy.stats
-import test_against_exact as enumerated
+from chains import make_chain
 from scipy.special import logsumexp
 from small_runs import assert_same_draws, plane_problem, quick
-from test_broken import sharp_problem
 
 from onlooker import Posterior, Problem
 from onlooker.hyper import Exponential, Gamma, LogUniform
-from onlooker.inference.chain import Chain
 from onlooker.partitions import GaussianDecay, Potts, indicator_samplers
 from onlooker.partitions.geometry import Geometry, symmetrised
 from onlooker.partitions.potts.exchange import Exchange, agreement, edges_of, swendsen_wang
@@ -197,7 +196,7 @@ def beta_problems(monkeypatch, kind, sweeps=4_000, auxiliary=10):
         return exchange
 
     monkeypatch.setattr(indicator_samplers, "Exchange", make)
-    node_of, loglik, n_nodes, coordinates = sharp_problem()
+    node_of, loglik, n_nodes, coordinates = exact.sharp_problem()
     potts = Potts(
         K, beta=BETA, decay=GaussianDecay(3.0), n_neighbors=None, auxiliary_sweeps=auxiliary
     )
@@ -268,7 +267,7 @@ def test_a_constant_attraction_of_all_pairs_is_refused_while_beta_is_inferred():
 
 
 def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
-    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4, split_merge=2)
+    prior = Potts(3, beta=BETA, n_neighbors=4, auxiliary_sweeps=4)
     problem = plane_problem()
     quick(problem, prior, draws=6, store=tmp_path)
     more = quick(problem, prior, draws=30, store=tmp_path, resume=True)
@@ -277,7 +276,7 @@ def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
     loaded = Posterior.load(tmp_path)
     assert_same_draws(loaded, whole)
     assert len(np.unique(loaded.hyper["beta"])) > 5
-    for name in ("beta", "auxiliary_sweeps", "split_merge"):
+    for name in ("beta", "auxiliary_sweeps"):
         assert getattr(loaded.prior, name) == getattr(prior, name)
 
 
@@ -288,13 +287,7 @@ def test_a_fixed_beta_is_reported_and_stays():
 
 def test_an_inferred_beta_enters_the_log_joint_and_the_indicators():
     problem = Problem(enumerated.NODE_OF, enumerated.LOGLIK, enumerated.COORDINATES)
-    chain = Chain(
-        problem,
-        Potts(K, beta=BETA, n_neighbors=2).sampler(problem),
-        alpha=1.0,
-        collapsed=True,
-        rng=np.random.default_rng(0),
-    )
+    chain = make_chain(problem, Potts(K, beta=BETA, n_neighbors=2), rng=np.random.default_rng(0))
     chain.sweep()
     before = chain.log_joint()
     chain.state.labels[:] = 0

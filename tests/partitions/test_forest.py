@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from agreement import canonical
+from chains import make_chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import Problem
 from onlooker.gibbs.state import Counts, count
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.indicators import Slots
 from onlooker.partitions.links.forest import (
@@ -150,9 +150,10 @@ def test_sweeps_keep_labels_and_counts_right(few):
     rng = np.random.default_rng(0)
     states = rng.uniform(0, 10, size=(300, 2))
     problem = Problem(rng.integers(300, size=400), rng.normal(size=(400, N_ACTIONS)), states)
-    sampler = DistanceDependent(0.5, GaussianDecay(1.0, 0.01)).sampler(problem)
+    prior = DistanceDependent(0.5, GaussianDecay(1.0, 0.01))
+    sampler = prior.sampler(problem)
     sampler.options = LinkOptions(economy=economy_for(300)._replace(few=few))
-    chain = Chain(problem, sampler, alpha=0.5, collapsed=True, rng=rng)
+    chain = make_chain(problem, prior, bound=sampler, alpha=0.5, rng=rng)
     for _ in range(30):
         chain.sweep()
         state = chain.state

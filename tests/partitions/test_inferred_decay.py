@@ -3,78 +3,27 @@
 import exact
 import numpy as np
 import pytest
-import scipy.stats
-from test_against_exact import ALPHA, COORDINATES, DISTANCES, LOGLIK, NODE_OF, N, _nearest, run
+from chains import make_chain
+from enumerated import (
+    ALPHA,
+    COORDINATES,
+    DISTANCES,
+    INFERRED_DECAYS,
+    LOGLIK,
+    NODE_OF,
+    OFFSET,
+    SCALE,
+    N,
+    run,
+)
 
 from onlooker import Posterior, Problem, sample
-from onlooker.hyper import Exponential, LogUniform
-from onlooker.inference.chain import Chain
+from onlooker.hyper import LogUniform
 from onlooker.partitions import DistanceDependent, GaussianDecay, Potts
 from onlooker.partitions.geometry import TOLERANCE, Geometry
 from onlooker.partitions.links.scales import ScaleGrid, log_links
 
 unmixed = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
-
-SCALE, OFFSET = LogUniform(0.4, 1.6), LogUniform(0.02, 0.8)
-
-
-def scales_of(prior):
-    """The grid of scales and its probabilities."""
-    grid = ScaleGrid(Geometry(COORDINATES), GaussianDecay(prior), None, TOLERANCE)
-    values = np.array([grid.scale(k) for k in range(-40, 41)])
-    log_p = np.array([prior.logpdf(value) + np.log(value) for value in values])
-    keep = log_p > -np.inf
-    return values[keep], np.exp(log_p[keep]) / np.exp(log_p[keep]).sum()
-
-
-def offsets_of(prior, n=9):
-    """Gauss–Legendre points in the logarithm."""
-    x, weight = np.polynomial.legendre.leggauss(n)
-    low, high = np.log(prior.low), np.log(prior.high)
-    return np.exp(low + (high - low) * (x + 1) / 2), weight / 2
-
-
-def posterior(scale, offset, nu=0.4, n_neighbors=None):
-    weights = exact.gaussian_decay(scale, offset)(DISTANCES)
-    if n_neighbors is not None:
-        weights = _nearest(weights, n_neighbors)
-    return exact.ddcrp(NODE_OF, LOGLIK, N, ALPHA, nu, weights)
-
-
-def oracle_of_scale(offset, **more):
-    values, p = scales_of(SCALE)
-    return exact.mix("scale", values, p, [posterior(value, offset, **more) for value in values])
-
-
-def oracle_of_offset(scale, **more):
-    values, p = offsets_of(OFFSET)
-    return exact.mix("offset", values, p, [posterior(scale, value, **more) for value in values])
-
-
-def both():
-    values, p = offsets_of(OFFSET, n=5)
-    return exact.mix("offset", values, p, [oracle_of_scale(value) for value in values])
-
-
-CASES = {
-    "scale, nu": (
-        DistanceDependent(Exponential(0.5), GaussianDecay(SCALE, 0.1)),
-        lambda: oracle_of_scale(0.1, nu=scipy.stats.expon(scale=0.5)),
-    ),
-    "scale, neighbours": (
-        DistanceDependent(0.4, GaussianDecay(SCALE, 0.1), n_neighbors=2),
-        lambda: oracle_of_scale(0.1, n_neighbors=2),
-    ),
-    "offset": (
-        DistanceDependent(0.4, GaussianDecay(0.8, OFFSET)),
-        lambda: oracle_of_offset(0.8),
-    ),
-    "offset, neighbours": (
-        DistanceDependent(0.4, GaussianDecay(0.8, OFFSET), n_neighbors=2),
-        lambda: oracle_of_offset(0.8, n_neighbors=2),
-    ),
-    "both": (DistanceDependent(0.4, GaussianDecay(SCALE, OFFSET)), both),
-}
 
 
 def draws_of(prior):
@@ -86,9 +35,9 @@ def draws_of(prior):
     return draws
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", INFERRED_DECAYS)
 def test_inferred_decays_match_the_enumerated_posterior(case):
-    prior, oracle = CASES[case]
+    prior, oracle = INFERRED_DECAYS[case]
     assert exact.compare(draws_of(prior), oracle(), alpha=ALPHA) == []
 
 
@@ -113,7 +62,7 @@ class OffsetWithoutNormaliser(ScaleGrid):
 )
 def test_a_wrong_step_for_the_decay_is_caught(broken, case, monkeypatch):
     monkeypatch.setattr("onlooker.partitions.links.scales.ScaleGrid", broken)
-    prior, oracle = CASES[case]
+    prior, oracle = INFERRED_DECAYS[case]
     assert exact.compare(draws_of(prior), oracle(), alpha=ALPHA)
 
 
@@ -141,8 +90,7 @@ def test_a_link_that_has_no_weight_has_no_probability():
 def test_row_sums_and_log_prior_follow_the_drawn_decay():
     problem = Problem(NODE_OF, LOGLIK, COORDINATES)
     prior = DistanceDependent(0.4, GaussianDecay(SCALE, OFFSET))
-    chain = Chain(problem, prior.sampler(problem), alpha=1.0, collapsed=True,
-                  rng=np.random.default_rng(0))  # fmt: skip
+    chain = make_chain(problem, prior, rng=np.random.default_rng(0))
     for _ in range(30):
         chain.sweep()
     hyper = chain.state.hyper

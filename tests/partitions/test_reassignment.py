@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
+import enumerated
 import exact
+import link_twins as twins
 import numpy as np
 import pytest
 import scipy.stats
-import test_against_exact as enumerated
-import test_inferred_decay as inferred
-import test_per_controller as mixed
-import test_tempering as tempered
-import test_twins as twins
 from agreement import canonical
+from chains import make_chain
 from naive_reassignment import NaiveReassignment
 from numba import njit
 from small_runs import assert_same_draws, plane_problem, quick
@@ -24,7 +22,6 @@ from onlooker.gibbs.dirichlet import dirichlet
 from onlooker.gibbs.state import Point
 from onlooker.gibbs.summed import log_fits, update_controllers
 from onlooker.hyper import Exponential
-from onlooker.inference.chain import Chain
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.links.kernels import Economy
 from onlooker.partitions.links.summed import link_parts
@@ -122,7 +119,7 @@ def test_draws_match_the_enumerated_posterior(model):
 
 
 def test_inferred_decays_match_the_enumerated_posterior():
-    prior, oracle = inferred.CASES["both"]
+    prior, oracle = enumerated.INFERRED_DECAYS["both"]
     assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
 
 
@@ -132,23 +129,10 @@ def test_an_inferred_concentration_matches_the_enumerated_posterior():
     assert exact.compare(draws, oracle(alpha=scipy.stats.expon(scale=0.8))) == []
 
 
-def test_controllers_with_concentrations_of_their_own_match_the_enumerated_posterior():
-    weights = enumerated._decay(0.8, 0.1)
-    oracle = enumerated._exact("ddcrp", mixed.ORACLE, nu=0.4, weights=weights)
-    prior = DistanceDependent(0.4, GaussianDecay(0.8, 0.1))
-    assert exact.compare(draws_of(prior, alpha=mixed.ALPHAS), oracle, alpha=mixed.ORACLE) == []
-
-
 @pytest.mark.parametrize("longest", [1, 2])
 def test_walks_that_are_given_up_match_the_enumerated_posterior(longest):
     prior, oracle = enumerated.DISTANCE_DEPENDENT["all-pairs"]
     draws = draws_of(prior, economy=Economy(100, 1, longest))
-    assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
-
-
-def test_the_cold_rung_of_tempered_chains_matches_the_enumerated_posterior():
-    prior, collapsed, oracle = tempered.CASES["ddcrp"]
-    draws = tempered.run(replace(prior, reassign=2), collapsed, sweeps=4_000)
     assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
 
 
@@ -167,9 +151,9 @@ def two_groups(decay, n=60, per=100, **options):
     links = np.maximum(np.arange(2 * n) - 1, 0)
     links[n] = n
     point = Point(np.repeat([0, 1], n), plays[node_of], {"alpha": 1.0, "nu": 0.1}, links)
-    sampler = DistanceDependent(0.1, decay, **options).sampler(problem)
+    prior = DistanceDependent(0.1, decay, **options)
     rng = np.random.default_rng(0)
-    return Chain(problem, sampler, alpha=1.0, collapsed=True, rng=rng, point=point)
+    return make_chain(problem, prior, rng=rng, point=point)
 
 
 @pytest.mark.parametrize("n_neighbors", [4, None])
@@ -233,7 +217,7 @@ def compared(monkeypatch, fault, alpha=0.1):
     """
     monkeypatch.setattr("onlooker.partitions.links.sampler.reassign", broken_pass(fault))
     problem = Problem(enumerated.NODE_OF, 0.3 * enumerated.LOGLIK, enumerated.COORDINATES)
-    weights = enumerated._decay(0.8, 0.1)
+    weights = enumerated.decayed(0.8, 0.1)
     oracle = exact.ddcrp(problem.node_of, problem.loglik, enumerated.N, alpha, 1.5, weights)
     prior = DistanceDependent(1.5, GaussianDecay(0.8, 0.1))
     sweeps = 25_000 if fault == "old actions" else 8_000  # the next sweep nearly mends that one

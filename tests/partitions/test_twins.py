@@ -4,14 +4,13 @@ import naive
 import numpy as np
 import pytest
 from agreement import canonical
+from chains import make_chain
+from link_twins import ALPHA, link_chain, link_twin, make_problem
 from naive_links import NaiveLinks
 
-from onlooker import Problem
-from onlooker.inference.chain import Chain
 from onlooker.inference.metropolis import draw_candidates, log_proposal
 from onlooker.partitions import (
     ChineseRestaurant,
-    DistanceDependent,
     GaussianDecay,
     Mixing,
     Potts,
@@ -20,18 +19,6 @@ from onlooker.partitions import (
 from onlooker.partitions.indicators import update_indicators  # noqa: F401  (compiled once)
 from onlooker.partitions.links.kernels import Economy, update_links
 from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
-
-ALPHA = 0.6
-
-
-def make_problem(seed, n_nodes=30, n_transitions=70, n_actions=5):
-    """Random transitions: some nodes with many, some with one, some with none."""
-    rng = np.random.default_rng(seed)
-    node_of = rng.integers(n_nodes, size=n_transitions)
-    loglik = rng.normal(scale=2.0, size=(n_transitions, n_actions))
-    loglik[rng.random(loglik.shape) < 0.2] = -np.inf
-    loglik[:, 0] = 0.0
-    return Problem(node_of, loglik, rng.uniform(0, 4, size=(n_nodes, 2)))
 
 
 def twin_of(chain, kind=naive.Naive):
@@ -79,16 +66,10 @@ PRIORS = {
 }
 
 
-def make_chain(prior, collapsed, blocked, seed):
+def chain_of(prior, collapsed, blocked, seed):
     problem = make_problem(seed)
-    chain = Chain(
-        problem,
-        prior.sampler(problem),
-        alpha=ALPHA,
-        collapsed=collapsed,
-        blocked=blocked,
-        rng=np.random.default_rng(seed + 1000),
-    )
+    rng = np.random.default_rng(seed + 1000)
+    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, blocked=blocked, rng=rng)
     chain.prior = prior
     return chain
 
@@ -121,38 +102,12 @@ def assert_same_state(chain, twin):
 @pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
-    chain = make_chain(PRIORS[name], collapsed, blocked, seed)
+    chain = chain_of(PRIORS[name], collapsed, blocked, seed)
     for _ in range(4):
         twin = twin_of(chain)
         sweep_twin(twin, chain, collapsed, blocked)
         chain.sweep()
         assert_same_state(chain, twin)
-
-
-def link_chain(seed, start, **parameters):
-    problem = make_problem(seed)
-    prior = DistanceDependent(0.3, start=start, **parameters)
-    return Chain(
-        problem,
-        prior.sampler(problem),
-        alpha=ALPHA,
-        collapsed=True,
-        rng=np.random.default_rng(seed + 1000),
-    )
-
-
-def link_twin(chain):
-    graph = chain.partition.similarity
-    rows = [slice(a, b) for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)]
-    near = [
-        list(zip(graph.indices[r].tolist(), graph.weights[r].tolist(), strict=True)) for r in rows
-    ]
-    state = chain.state.copy()
-    twin = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, near, graph.offset, ALPHA, state.rng
-    )
-    twin.list_in_links()
-    return twin
 
 
 @pytest.mark.parametrize("few", [10**9, 6, 0], ids=["all-clusters", "some", "by-candidates"])

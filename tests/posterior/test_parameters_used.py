@@ -7,14 +7,13 @@ import pytest
 import scipy.stats
 from scipy.special import logsumexp
 from small_runs import assert_same_draws, quick, ring_dynamics
-from test_parameters import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
+from unknown_dynamics import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
 
 from onlooker import Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
 from onlooker.dynamics.unknown import AnyLikelihood
 from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
 from onlooker.inference.cluster import Errand, advance
-from onlooker.inference.draws import Draws
 from onlooker.partitions import DistanceDependent, Mixing
 from onlooker.warnings import ChainFailedWarning
 
@@ -104,18 +103,7 @@ def test_densities_are_averages_over_the_worlds_of_the_draws(prior):
     terms = []
     for chain, draw in np.ndindex(2, 8):
         values = {name: float(posterior.hyper[name][chain, draw]) for name in ("sigma", "step")}
-        one = Posterior(
-            posterior.plan,
-            Draws(
-                labels=posterior.labels[chain : chain + 1, draw : draw + 1],
-                actions=posterior.actions[chain : chain + 1, draw : draw + 1],
-                log_joint=posterior.log_joint[:1, :1],
-                hyper={
-                    k: v[chain : chain + 1, draw : draw + 1] for k, v in posterior.hyper.items()
-                },
-            ),
-            [0],
-        )
+        one = Posterior(posterior.plan, posterior.draws.take([chain], [draw]), [chain])
         loglik = COMPASS.at(values).log_likelihood(states, ends)
         terms.append(logsumexp(loglik + np.log(one.policy(states)), axis=1))
     expected = logsumexp(terms, axis=0) - np.log(len(terms))

@@ -9,6 +9,7 @@ from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, rin
 
 from onlooker import Demonstrations, Posterior
 from onlooker.consensus import consensus
+from onlooker.inference.draws import Draws
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -165,8 +166,8 @@ def _settled(prior, labels, states, hyper=None):
     """A posterior whose draws all have these labels."""
     problem = type(PLANE)(np.arange(len(states)), np.zeros((len(states), 1)), states)
     posterior = made_up(problem, prior, hyper)
-    posterior.labels = np.broadcast_to(labels, posterior.labels.shape)
-    return posterior
+    same = np.broadcast_to(labels, posterior.labels.shape)
+    return Posterior(posterior.plan, Draws({**posterior.draws.arrays, "labels": same}), [0, 1])
 
 
 STATES = np.array([[0.0, 0.0], [0.5, 0.0], [4.0, 0.0], [4.5, 0.0], [4.2, 0.3]])

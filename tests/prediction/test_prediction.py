@@ -3,11 +3,11 @@
 import naive_prediction
 import numpy as np
 import pytest
+from chains import make_chain
 from scipy.spatial.distance import cdist
 from scipy.stats import beta as beta_distribution
 from small_runs import made_up, plane_problem, quick, ring_problem
 
-from onlooker.inference.chain import Chain
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -207,13 +207,8 @@ def test_the_policy_at_nodes_is_the_mean_of_the_collapsed_policies_of_the_chains
     posterior = quick(PROBLEM, prior, tune=2, draws=6, collapsed=collapsed)
     total = 0.0
     for child in np.random.SeedSequence(3).spawn(2):
-        chain = Chain(
-            PROBLEM,
-            prior.sampler(PROBLEM),
-            alpha=1.0,
-            collapsed=collapsed,
-            rng=np.random.default_rng(child),
-        )
+        rng = np.random.default_rng(child)
+        chain = make_chain(PROBLEM, prior, collapsed=collapsed, rng=rng)
         for sweep in range(8):
             chain.sweep()
             if sweep >= 2:

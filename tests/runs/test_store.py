@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nursery import OPTIONS
-from small_runs import PRIORS, assert_same_draws, plane_problem, quick, ring_problem
-from test_sample import _Mortal
+from kill_loop import OPTIONS
+from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick, ring_problem
 
 from onlooker import Posterior, Problem
 from onlooker import sampling as run
@@ -100,7 +99,7 @@ def test_resuming_nothing_starts_anew(tmp_path):
 
 def test_a_run_killed_twenty_times_ends_with_the_bits_of_an_unbroken_one(tmp_path):
     done = subprocess.run(
-        [sys.executable, HERE / "nursery.py", tmp_path / "store", "0", "20"],
+        [sys.executable, HERE / "kill_loop.py", tmp_path / "store", "0", "20"],
         env=_environment(),
         capture_output=True,
         text=True,
@@ -392,7 +391,7 @@ class _Home:
 def test_code_of_your_own_is_not_stored_but_can_be_given_back(tmp_path):
     problem = Problem(PROBLEM.node_of, PROBLEM.loglik, PROBLEM.states)
     problem.dynamics = _Home()
-    prior = _Mortal(3)
+    prior = Mortal(3)
     prior.doomed = ()
     posterior = quick(problem, prior)
     posterior.save(tmp_path / "p")

@@ -191,3 +191,17 @@ def _discrepancies(group: _Group, level: float) -> list[str]:
         f"allowed error {allowed[q]:.5f}"
         for q in np.flatnonzero(~(np.abs(estimate - exact) <= allowed))
     ]
+
+
+def worst_z(prior_draws, sampler_draws):
+    """The largest standardised difference of means and of second moments."""
+    worst = 0.0
+    for power in (1, 2):
+        a, b = prior_draws**power, sampler_draws**power
+        batches = b[len(b) % 50 :].reshape(50, -1, b.shape[1]).mean(axis=1)
+        error = np.sqrt(a.var(axis=0, ddof=1) / len(a) + batches.var(axis=0, ddof=1) / len(batches))
+        worst = max(worst, float(np.max(np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)))
+    return worst
+
+
+LIMIT = 4.5  # of about 12 numbers with t(49) errors, a right sampler exceeds it once in 2,000 runs

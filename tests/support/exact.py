@@ -383,6 +383,17 @@ def small_problem(
     return node_of, loglik, n_nodes, coordinates
 
 
+def sharp_problem() -> tuple[NDArray[np.int64], Floats, int, Floats]:
+    """Four nodes: two that were visited twice and agree, one that differs, one without a move.
+
+    The sharper the actions are known, the more a wrong count shows.
+    """
+    rng = np.random.default_rng(0)
+    loglik = rng.normal(scale=0.3, size=(5, 3))
+    loglik[np.arange(5), [0, 0, 0, 0, 1]] += 4.0
+    return np.array([0, 0, 1, 1, 2]), loglik, 4, np.array([[0.0], [1.0], [1.8], [3.2]])
+
+
 def draw(exact: Exact, chains: int, draws: int, rng: np.random.Generator) -> SimpleNamespace:
     """Independent draws from the enumerated posterior, in the shape of a sampler's."""
     table = exact.table

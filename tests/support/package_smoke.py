@@ -1,7 +1,7 @@
 """What an installed package must do, told to the interpreter that has it: `make package`.
 
-Run as ``python -I -W error tests/package_smoke.py``: only what is installed is seen, not this
-checkout, and no import may warn.
+Run as ``python -I -W error tests/support/package_smoke.py``: only what is installed is seen, not
+this checkout, and no import may warn.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def public_names() -> None:
     """Every public name and room is there."""
     for name in dir(onlooker):
         assert getattr(onlooker, name) is not None, name
-    for name in ("cli", "explorer", "experiments", "model_file"):
+    for name in ("cli", "explorer", "experiments", "fitting"):
         importlib.import_module(f"onlooker.{name}")
 
 

@@ -3,11 +3,11 @@
 import warnings
 
 import numpy as np
+from chains import make_plan
 
 from onlooker import Posterior, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.inference.draws import Draws, narrow
-from onlooker.inference.runner import Plan
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -29,6 +29,26 @@ PRIORS = {
     "ddcrp": DistanceDependent(decay=GaussianDecay(1.0, 0.01)),
     "ddcrp, metropolis": DistanceDependent(method="metropolis"),
 }
+
+
+class Mortal(Mixing):
+    """A prior whose sampler fails in some chains after a while."""
+
+    doomed = (1,)
+
+    def sampler(self, problem):
+        sampler = super().sampler(problem)
+        right, doomed = sampler.update, self.doomed
+        seen = {}
+
+        def update(state, data, scheme):
+            right(state, data, scheme)
+            number = seen.setdefault(id(state), len(seen))
+            if number in doomed and state.rng.random() < 0.3:
+                raise ArithmeticError("out of luck")
+
+        sampler.update = update
+        return sampler
 
 
 def plane_problem(n_nodes=15, n_transitions=40, n_actions=4, seed=0):
@@ -73,17 +93,17 @@ def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, see
     for index in np.ndindex(shape):
         seen = {}
         labels[index] = [seen.setdefault(k, len(seen)) for k in labels[index]]
-    known = {"alpha": np.full(shape, 0.7)}
-    for name, value in (hyper or {}).items():
-        known[name] = np.broadcast_to(value, shape).astype(float)
-    draws = Draws(
-        labels.astype(narrow(problem.n_nodes)),
-        rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(np.int8),
-        rng.normal(size=shape),
-        known,
-    )
-    plan = Plan(problem, prior, 0.7, True, False, n_draws, 0, 1, n_chains, seed)
-    return Posterior(plan, draws, range(n_chains))
+    arrays = {
+        "labels": labels.astype(narrow(problem.n_nodes)),
+        "actions": rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(
+            np.int8
+        ),
+        "log_joint": rng.normal(size=shape),
+    }
+    for name, value in ({"alpha": 0.7} | (hyper or {})).items():
+        arrays[f"hyper.{name}"] = np.broadcast_to(value, shape).astype(float)
+    plan = make_plan(problem, prior, concentration=0.7, draws=n_draws, chains=n_chains, seed=seed)
+    return Posterior(plan, Draws(arrays), range(n_chains))
 
 
 def quick(problem, prior, **options):
@@ -105,3 +125,11 @@ def assert_same_draws(one, other):
     assert one.hyper.keys() == other.hyper.keys()
     for name, values in one.hyper.items():
         np.testing.assert_array_equal(values, other.hyper[name], err_msg=name)
+
+
+def walk(n_dims, n=40, seed=0):
+    """Steps of length 1 or so, in all directions."""
+    rng = np.random.default_rng(seed)
+    steps = rng.normal(size=(n, n_dims))
+    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    return np.cumsum(steps + rng.normal(0, 0.05, size=steps.shape), axis=0)

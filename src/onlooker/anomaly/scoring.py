@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +10,12 @@ import numpy as np
 from onlooker.anomaly._changes import locate
 from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
 from onlooker.anomaly._judge import LEAST_SPREAD, Judge
-from onlooker.anomaly._predictive import FEW, Outcome, Predictive, Tick, misfit, same_state
+from onlooker.anomaly._predictive import FEW, Outcome, Predictive, misfit, same_state
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
 from onlooker.checks import Array, finite_array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.partitions.weights import Strategy, is_spatial
+from onlooker.progress import in_terminal, make_progress
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
@@ -200,18 +198,21 @@ def _score(
     seen = Outcome(surprise, same_state(states, next_states))
     work = 2 * options.n_replicates * len(states)
     first = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
-    with _bar(progress, work, predictive.n_actions) as tick:
+    if progress is None:
+        progress = work * predictive.n_actions > _LONG and in_terminal()
+    with make_progress(progress, work, "simulating the nominal behaviour", "steps") as bar:
         moments = predictive.moments(
-            surprise.total, options.n_replicates, options.max_replicates, rng, tick
+            surprise.total, options.n_replicates, options.max_replicates, rng, bar.advance
         )
         both = (moments.behaviour, moments.blur)
         expected = np.stack([spread.mean for spread in both])
         scales = np.maximum(np.stack([spread.sd for spread in both]), LEAST_SPREAD)
         judge = Judge(
             predictive, actor, seen, expected, scales, first, options.cap,
-            options.n_replicates, options.max_replicates, rng, tick,
+            options.n_replicates, options.max_replicates, rng, bar.advance,
         )  # fmt: skip
         verdicts = judge.all()
+        bar.update(work)  # how many are needed is only known in the end
     how_far = misfit(predictive.dynamics, loglik, moments.total.mean)
     standardised = np.minimum((np.stack(surprise) - expected) / scales, options.cap)
     steps = StepScores(
@@ -254,20 +255,3 @@ def _score(
             "parameter_uncertainty": isinstance(actor, DrawnPolicies),
         },
     )
-
-
-@contextmanager
-def _bar(wanted: bool | None, work: int, n_actions: int) -> Iterator[Tick]:
-    """Yield what is to be told of simulated steps; it draws a bar if `wanted`."""
-    if wanted is None:
-        wanted = work * n_actions > _LONG and sys.stderr is not None and sys.stderr.isatty()
-    if not wanted:
-        yield lambda steps: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task("simulating the nominal behaviour", total=work)
-        yield lambda steps: bar.advance(task, steps)
-        bar.update(task, completed=work)  # how many are needed is only known in the end

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -171,24 +169,3 @@ def starts_by_length(demos: Demonstrations, n_states: int) -> dict[int, Array]:
         int(length): np.bincount(first[lengths == length], minlength=n_states) / len(demos)
         for length in np.unique(lengths)
     }
-
-
-@contextmanager
-def progress_bar(
-    show: bool, description: str, total: int | None
-) -> Iterator[Callable[[int, str], None]]:
-    """Yield ``update(done, note)``; it draws nothing unless `show`."""
-    if not show:
-        yield lambda done, note: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed} {task.fields[note]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns) as bar:
-        task = bar.add_task(description, total=total, note="")
-        yield lambda done, note: bar.update(task, completed=done, note=note)

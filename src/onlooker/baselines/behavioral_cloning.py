@@ -14,10 +14,10 @@ from onlooker.baselines.base import (
     Baseline,
     as_demonstrations,
     explained_log_likelihood,
-    progress_bar,
 )
 from onlooker.checks import Array, finite_array, positive_integer
 from onlooker.demonstrations import as_states
+from onlooker.progress import make_progress
 
 
 class BehavioralCloning(Baseline):
@@ -81,7 +81,7 @@ class BehavioralCloning(Baseline):
         inputs = self._inputs(states)
         weight = likelihood / likelihood.sum(axis=1, keepdims=True)
         change = 0.0
-        with progress_bar(self.progress, "behavioural cloning", rounds) as update:
+        with make_progress(self.progress, rounds, "behavioural cloning", "rounds") as bar:
             for done in range(1, rounds + 1):
                 if done > 1:
                     posterior = likelihood * self.predict_proba(states)
@@ -93,7 +93,7 @@ class BehavioralCloning(Baseline):
                 row, action = np.nonzero(weight > 1e-6)
                 self.classifier_ = clone(classifier)
                 self.classifier_.fit(inputs[row], action, sample_weight=weight[row, action])
-                update(done, f"change {change:.1e}")
+                bar.update(done, f"change {change:.1e}")
         self._report(True, rounds, change, f"trained {rounds} time(s), as asked")
         return self
 

@@ -16,10 +16,10 @@ from onlooker.baselines.base import (
     TabularBaseline,
     explained_log_likelihood,
     log_mix,
-    progress_bar,
 )
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.planning import _check_discount, soft_policy
+from onlooker.progress import make_progress
 
 _GOALS_AT_ONCE = 64
 
@@ -103,8 +103,8 @@ class BayesianNonparametricIRL(TabularBaseline):
         states, _ = demos.transitions()
         self.goals_ = np.unique(demos.states)
         total = chains * (draws + tune)
-        with progress_bar(self.progress, "subgoals", total) as update:
-            update(0, "planning")
+        with make_progress(self.progress, total, "subgoals", "sweeps") as bar:
+            bar.update(0, "planning")
             q = _goal_values(move, self.goals_, self.discount, tolerance)
             policies = soft_policy(confidence * q)
             by_action = explained_log_likelihood(self.dynamics, demos)
@@ -119,7 +119,7 @@ class BayesianNonparametricIRL(TabularBaseline):
                 chain = _Chain.start(loglik, concentration)
                 for sweep in range(tune + draws):
                     chain.sweep(stream)
-                    update(c * (draws + tune) + sweep + 1, f"{chain.n_used} subgoals")
+                    bar.update(c * (draws + tune) + sweep + 1, f"{chain.n_used} subgoals")
                     if sweep >= tune:
                         self.n_subgoals_[c, sweep - tune] = chain.n_used
                         self.log_likelihood_[c, sweep - tune] = chain.log_likelihood()

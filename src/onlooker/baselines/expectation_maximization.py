@@ -12,13 +12,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from onlooker.baselines.base import Baseline, as_demonstrations, progress_bar
+from onlooker.baselines.base import Baseline, as_demonstrations
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import as_states
 from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.partitions.decay import GaussianDecay
 from onlooker.partitions.geometry import Geometry, symmetrised
 from onlooker.problem.problem import Problem
+from onlooker.progress import make_progress
 
 # An action that cannot explain a state's transitions is out, but sums of logs must stay numbers.
 _IMPOSSIBLE = -1e10
@@ -115,13 +116,13 @@ class ExpectationMaximization(Baseline):
         field = _MeanField(loglik, self._coupling(), beta)
         rng = np.random.default_rng(self.random_state)
         best: tuple[float, Array, Array, int, float] | None = None
-        with progress_bar(self.progress, "expectation maximisation", None) as update:
+        with make_progress(self.progress, n_starts, "expectation maximisation", "starts") as bar:
             for start in range(n_starts):
                 theta = _first_actions(k, problem.n_actions, rng)
                 run = field.run(theta, tolerance, max_iter, rng)
                 if best is None or run[0] > best[0]:
                     best = run
-                update(start + 1, f"bound {best[0]:.3f}")
+                bar.update(start + 1, f"bound {best[0]:.3f}")
         assert best is not None
         self.bound_, self.controllers_, self.label_probabilities_, n_iter, residual = best
         self.labels_ = self.label_probabilities_.argmax(axis=1)

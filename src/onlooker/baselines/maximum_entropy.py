@@ -18,12 +18,12 @@ from onlooker.baselines.base import (
     check_choice,
     check_features,
     discounted_visits,
-    progress_bar,
     starts_by_length,
 )
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.planning import value_iteration
+from onlooker.progress import make_progress
 
 
 class MaximumEntropyIRL(TabularBaseline):
@@ -131,8 +131,8 @@ class MaximumEntropyIRL(TabularBaseline):
             value, slope = objective(features @ theta)
             return -value + 0.5 * l2 * float(theta @ theta), -(features.T @ slope) + l2 * theta
 
-        with progress_bar(self.progress, "maximum entropy", max_iter) as update:
-            result = _lbfgs(loss, features.shape[1], tolerance, max_iter, update)
+        with make_progress(self.progress, max_iter, "maximum entropy", "iterations") as bar:
+            result = _lbfgs(loss, features.shape[1], tolerance, max_iter, bar.update)
         self.weights_ = result.x
         self.reward_ = np.asarray(features @ result.x)
         slope = features.T @ objective(self.reward_)[1]

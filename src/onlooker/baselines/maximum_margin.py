@@ -16,11 +16,11 @@ from onlooker.baselines.base import (
     check_choice,
     check_features,
     discounted_visits,
-    progress_bar,
     starts_by_length,
 )
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.planning import policy_iteration
+from onlooker.progress import make_progress
 
 
 class MaximumMarginIRL(TabularBaseline):
@@ -114,7 +114,7 @@ class MaximumMarginIRL(TabularBaseline):
         counts: list[Array] = [nearest]
         margin, gain = float(np.linalg.norm(expert - nearest)), np.inf
         values = None
-        with progress_bar(self.progress, "maximum margin", max_iter) as update:
+        with make_progress(self.progress, max_iter, "maximum margin", "iterations") as bar:
             while margin > tolerance and gain > 1e-3 * tolerance and len(policies) < max_iter:
                 # Only the direction matters for the policy; its size would matter for rounding.
                 self.weights_ = (expert - nearest) / margin
@@ -127,7 +127,7 @@ class MaximumMarginIRL(TabularBaseline):
                 nearest = _towards(self.method, expert, nearest, counts)
                 before, margin = margin, float(np.linalg.norm(expert - nearest))
                 gain = before - margin
-                update(len(policies), f"margin {margin:.4f}")
+                bar.update(len(policies), f"margin {margin:.4f}")
         if not policies:
             raise ValueError(
                 "the random policy already matches the demonstrations to within tolerance="

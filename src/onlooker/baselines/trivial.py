@@ -12,10 +12,10 @@ from onlooker.baselines.base import (
     Baseline,
     as_demonstrations,
     explained_log_likelihood,
-    progress_bar,
 )
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import as_states
+from onlooker.progress import make_progress
 
 
 class Uniform(Baseline):
@@ -80,9 +80,9 @@ class GlobalMarginal(Baseline):
         max_iter = positive_integer("max_iter", self.max_iter)
         loglik = explained_log_likelihood(self.dynamics, as_demonstrations(demos))
         likelihood = np.exp(loglik - loglik.max(axis=1, keepdims=True))
-        with progress_bar(self.progress, "global marginal", max_iter) as update:
+        with make_progress(self.progress, max_iter, "global marginal", "iterations") as bar:
             p, n_iter = _best_mixture(likelihood, tolerance, max_iter)
-            update(n_iter, "")
+            bar.update(n_iter, "")
         # The optimum exceeds the value at p by at most the log of the largest derivative.
         gap = float(np.log(_slope(likelihood, p).max()))
         self.action_probabilities_ = p

@@ -39,8 +39,6 @@ def demo(
     """
     # Rather fail now than after a minute of sampling.
     output.mkdir(parents=True, exist_ok=True)
-    from rich.console import Console
-
     from onlooker import plot
 
     plot.require_matplotlib()
@@ -49,9 +47,8 @@ def demo(
     wanted = {"draws": draws, "tune": tune, "chains": chains}
     given = {name: number for name, number in wanted.items() if number is not None}
     size = (example.QUICK if quick else example.FULL) | given
-    console = Console(highlight=False)
-    findings = example.recognise(seed, n_jobs=jobs, say=console.print, **size)
+    findings = example.recognise(seed, n_jobs=jobs, say=click.echo, **size)
     figure = example.draw(findings, output)
-    example.report(findings, figure, console)
+    example.report(findings, figure)
     if show:
         click.launch(str(figure))

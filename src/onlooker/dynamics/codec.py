@@ -1,142 +1,78 @@
-"""Dynamics made of others, as JSON and arrays: features beside positions, simulators by name."""
+"""Dynamics as JSON and arrays, without pickle: a file must never run code."""
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from onlooker.checks import Array
+from onlooker.dynamics.base import Dynamics
+from onlooker.dynamics.displacement import DisplacementDynamics
+from onlooker.dynamics.features import FeatureDynamics
+from onlooker.dynamics.geographic import GeographicDynamics
+from onlooker.dynamics.simulated import SimulatedGymnasium
+from onlooker.dynamics.slippery import SlipperyDynamics
+from onlooker.dynamics.tabular import TabularDynamics
+from onlooker.files import CannotDecode
 
-if TYPE_CHECKING:
-    from onlooker.dynamics.base import Dynamics
-    from onlooker.dynamics.features import FeatureDynamics
-    from onlooker.dynamics.simulated import SimulatedGymnasium
 
-_PLAIN = (bool, int, float, str, type(None))
+class Storable(Dynamics, Protocol):
+    """A dynamics that can be rebuilt from a file."""
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """JSON with the name of the class, and arrays whose names start with `name`.
+
+        None: this one has parts, such as functions, that a file cannot hold.
+        """
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> Dynamics:
+        """Undo `to_arrays`; raises `CannotDecode` where that is not possible here."""
 
 
-def encode_other(dynamics: Any, arrays: dict[str, Array]) -> Any:
-    """Features and simulators that can be made again by name; anything else is only named."""
-    from onlooker.dynamics.features import FeatureDynamics
-    from onlooker.dynamics.simulated import SimulatedGymnasium
+CLASSES: dict[str, type[Storable]] = {
+    "DisplacementDynamics": DisplacementDynamics,
+    "FeatureDynamics": FeatureDynamics,
+    "GeographicDynamics": GeographicDynamics,
+    "SimulatedGymnasium": SimulatedGymnasium,
+    "SlipperyDynamics": SlipperyDynamics,
+    "TabularDynamics": TabularDynamics,
+}
 
-    told = None
-    if type(dynamics) is FeatureDynamics:
-        told = _encode_features(dynamics, arrays)
-    elif type(dynamics) is SimulatedGymnasium:
-        told = _encode_simulator(dynamics, arrays)
+
+def encode_dynamics(
+    dynamics: Dynamics | None, arrays: dict[str, Array], name: str = "dynamics"
+) -> Any:
+    """Return JSON and add to `arrays`; what cannot be stored is only named."""
+    if dynamics is None:
+        return None
+    if isinstance(dynamics, tuple(CLASSES.values())):
+        storable: Any = dynamics
+        stored = storable.to_arrays(name)
+        # A subclass of the user's own may move differently: its name is not known here.
+        if stored is not None and isinstance(dynamics, CLASSES.get(stored[0]["class"], ())):
+            arrays |= stored[1]
+            return stored[0]
     kind = type(dynamics)
-    return told or {"opaque": f"{kind.__module__}.{kind.__qualname__}"}
+    return {"opaque": f"{kind.__module__}.{kind.__qualname__}"}
 
 
-def decode_other(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
-    """Undo `encode_other`; None where that is not possible here."""
-    if value["class"] == "FeatureDynamics":
-        return _decode_features(value, arrays)
-    if value["class"] == "SimulatedGymnasium":
-        return _decode_simulator(value, arrays)
-    return None  # written by a later version
-
-
-def _feature_classes() -> dict[str, type]:
-    from onlooker.dynamics import features
-
-    found = [getattr(features, name) for name in features.__all__]
-    return {
-        item.__name__: item
-        for item in found
-        if isinstance(item, type) and issubclass(item, features.Feature)
-    }
-
-
-def _encode_features(dynamics: FeatureDynamics, arrays: dict[str, Array]) -> Any:
-    from onlooker.runs.codec import encode_dynamics
-
-    inner = encode_dynamics(dynamics.dynamics, arrays)
-    known = _feature_classes()
-    if "opaque" in inner or any(
-        known.get(type(one).__name__) is not type(one) for one in dynamics.features
-    ):
+def decode_dynamics(
+    description: Any, arrays: dict[str, Array], name: str = "dynamics"
+) -> Dynamics | None:
+    """Undo `encode_dynamics`; None where the dynamics were not stored, or not by this version."""
+    if description is None:
         return None
-    return {
-        "class": "FeatureDynamics",
-        "dynamics": inner,
-        "features": [
-            {"class": type(one).__name__, "params": dataclasses.asdict(one)}
-            for one in dynamics.features
-        ],
-        "n_dims": dynamics.n_position,
-        "interval": dynamics.interval,
-    }
-
-
-def _decode_features(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
-    from onlooker.dynamics.features import FeatureDynamics
-    from onlooker.runs.codec import decode_dynamics
-
-    inner = decode_dynamics(value["dynamics"], arrays)
-    known = _feature_classes()
-    if inner is None or any(one["class"] not in known for one in value["features"]):
-        return None
-    features = [known[one["class"]](**one["params"]) for one in value["features"]]
-    return FeatureDynamics(inner, features, value["n_dims"], value["interval"])
-
-
-def _encode_simulator(dynamics: SimulatedGymnasium, arrays: dict[str, Array]) -> Any:
-    """An environment that `gymnasium.make` makes, with states as they are."""
-    spec = getattr(dynamics._env, "spec", None)
-    arguments = {k: v for k, v in getattr(spec, "kwargs", {}).items() if k != "render_mode"}
-    if (
-        spec is None
-        or _has_own_functions(dynamics)
-        or not all(isinstance(one, _PLAIN) for one in arguments.values())
-    ):
-        return None
-    discrete = hasattr(dynamics._env.action_space, "n")
-    if not discrete:
-        arrays["dynamics.actions"] = _stacked(dynamics.actions)
-    arrays["dynamics.sigma"] = dynamics.sigma
-    return {
-        "class": "SimulatedGymnasium",
-        "id": spec.id,
-        "arguments": arguments,
-        "actions": [int(a) for a in dynamics.actions] if discrete else None,
-        "periodic": [[dim, *ends] for dim, ends in dynamics.periodic.items()],
-    }
-
-
-def _has_own_functions(dynamics: SimulatedGymnasium) -> bool:
-    from onlooker.dynamics.simulated import _get_state
-
-    return dynamics._state_of is not None or dynamics._get is not _get_state
-
-
-def _stacked(actions: list[Any]) -> Array:
-    import numpy as np
-
-    return np.stack([np.asarray(action, dtype=np.float64) for action in actions])
-
-
-def _decode_simulator(value: Any, arrays: dict[str, Array]) -> Dynamics | None:
-    from onlooker.dynamics.simulated import SimulatedGymnasium
-
     try:
-        import gymnasium
-    except ImportError:
+        return decode_part(description, arrays, name)
+    except CannotDecode:
         return None
-    # Only what is registered: "module:Name" would import that module, and a file must never
-    # choose what code runs.
-    plain = all(isinstance(one, _PLAIN) for one in value["arguments"].values())
-    if value["id"] not in gymnasium.registry or not plain:
-        return None
-    with warnings.catch_warnings():  # a newer version of the environment is not the one that was
-        warnings.simplefilter("ignore")
-        env = gymnasium.make(value["id"], **value["arguments"])
-    actions = value["actions"] if value["actions"] is not None else arrays["dynamics.actions"]
-    return SimulatedGymnasium(
-        env,
-        sigma=arrays["dynamics.sigma"],
-        actions=list(actions),
-        periodic={int(dim): (low, high) for dim, low, high in value["periodic"]},
-    )
+
+
+def decode_part(description: dict[str, Any], arrays: dict[str, Array], name: str) -> Dynamics:
+    """The same for a dynamics that another is made of: raises `CannotDecode`."""
+    kind = CLASSES.get(description.get("class", ""))
+    if kind is None:
+        raise CannotDecode(description.get("class", description.get("opaque")))
+    return kind.from_arrays(description, arrays, name)

@@ -18,7 +18,8 @@ from onlooker.checks import (
 )
 from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics.base import TransitionLikelihood, Values, check_actions
-from onlooker.hyper import Prior, check_hyper
+from onlooker.files import decode, encode
+from onlooker.hyper import PRIORS, Prior, check_hyper
 
 if TYPE_CHECKING:
     from onlooker.dynamics.proposal import StepAccount
@@ -259,6 +260,20 @@ class DisplacementDynamics:
         actions = check_actions(actions, self.n_actions, len(states))
         noise = rng.normal(0.0, self._sigma[actions], size=states.shape)
         return self.destinations(states, self.steps[actions] + noise)
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+        """JSON and arrays that `from_arrays` rebuilds the dynamics from."""
+        arrays = {f"{name}.steps": self.unit_steps}
+        values: dict[str, Any] = {"sigma": self.sigma} | self.parameters
+        encoded = {key: encode(v, f"{name}.{key}", arrays, PRIORS) for key, v in values.items()}
+        return {"class": type(self).__name__} | encoded, arrays
+
+    @classmethod
+    def from_arrays(cls, description: dict[str, Any], arrays: dict[str, Array], name: str) -> Self:
+        """Undo `to_arrays`."""
+        given = [key for key in ("sigma", "step") if key in description]
+        values = {key: decode(description[key], arrays, PRIORS) for key in given}
+        return cls(arrays[f"{name}.steps"], **values)
 
 
 def _check_sigma(sigma: Any, shape: tuple[int, ...]) -> float | Array:

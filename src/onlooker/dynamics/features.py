@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, positive_number
+from onlooker.checks import Array, Setting, SettingError, as_array, positive_number
 from onlooker.demonstrations import Demonstrations, as_states
 from onlooker.dynamics.base import (
     Dynamics,
@@ -32,6 +32,7 @@ from onlooker.dynamics.base import (
     Values,
     unknown_parameters,
 )
+from onlooker.files import decode, encode
 from onlooker.hyper import Prior
 
 __all__ = [
@@ -165,6 +166,9 @@ class Cycle(Feature):
         return columns @ np.array([[cos, sin], [-sin, cos]])
 
 
+_FEATURES = {kind.__name__: kind for kind in (Heading, Speed, PreviousStep, Elapsed, Cycle)}
+
+
 def time_of_day(weight: float) -> Cycle:
     """Hour of the day (UTC) of tracks with dates, or with times in seconds from a midnight."""
     return Cycle(weight, _DAY)
@@ -295,6 +299,34 @@ class FeatureDynamics:
         ]
         return np.hstack([after, *columns])
 
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """JSON and arrays that `from_arrays` rebuilds the dynamics from."""
+        from onlooker.dynamics.codec import encode_dynamics
+
+        arrays: dict[str, Array] = {}
+        inner = encode_dynamics(self.dynamics, arrays, name)
+        features = [encode(feature, name, arrays, _FEATURES) for feature in self.features]
+        if any("opaque" in part for part in (inner, *features)):
+            return None
+        return {
+            "class": type(self).__name__,
+            "dynamics": inner,
+            "features": features,
+            "n_dims": self.n_position,
+            "interval": self.interval,
+        }, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> FeatureDynamics:
+        """Undo `to_arrays`."""
+        from onlooker.dynamics.codec import decode_part
+
+        inner = decode_part(description["dynamics"], arrays, name)
+        features = [decode(feature, arrays, _FEATURES) for feature in description["features"]]
+        return cls(inner, features, description["n_dims"], description["interval"])
+
 
 def with_features(
     demos: Demonstrations | Any, features: Sequence[Feature], dynamics: Dynamics
@@ -314,6 +346,12 @@ def with_features(
     demos = Demonstrations(demos)
     if demos.is_discrete:
         raise ValueError("features are for states that are positions; these are integers")
+    if demos.has_unseen:
+        raise SettingError(
+            "features need every position of a track, and some were not seen: leave the features "
+            "out, or choose ",
+            Setting("missing", ("interpolate", "split")),
+        )
     features = list(features)
     for number, feature in enumerate(features):
         if not isinstance(feature, Feature):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +13,12 @@ import numpy as np
 from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
 from onlooker.dynamics.gymnasium import GymnasiumDynamics, unwrapped
+from onlooker.files import CannotDecode
 from onlooker.reading.states import as_real_states
 
 _TURN = (-math.pi, math.pi)
 # Angles in the internal state, which wrap from one end of their range to the other.
+_PLAIN = (bool, int, float, str, type(None))
 _ANGLES = {"AcrobotEnv": {0: _TURN, 1: _TURN}, "PendulumEnv": {0: _TURN}}
 
 
@@ -221,6 +224,53 @@ class SimulatedGymnasium(GymnasiumDynamics):
                 f"{array.shape}; {remedy if self._state_of is None else 'they are observations'}"
             )
         return as_real_states(name, array)
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """JSON and arrays for `from_arrays`, if `gymnasium.make` makes the environment again."""
+        spec = getattr(self._env, "spec", None)
+        arguments = {k: v for k, v in getattr(spec, "kwargs", {}).items() if k != "render_mode"}
+        own_functions = self._state_of is not None or self._get is not _get_state
+        if spec is None or own_functions or not _all_plain(arguments):
+            return None
+        arrays = {f"{name}.sigma": self.sigma}
+        discrete = hasattr(self._env.action_space, "n")
+        if not discrete:
+            arrays[f"{name}.actions"] = np.array(self.actions, dtype=np.float64)
+        return {
+            "class": type(self).__name__,
+            "id": spec.id,
+            "arguments": arguments,
+            "actions": [int(action) for action in self.actions] if discrete else None,
+            "periodic": [[dim, *ends] for dim, ends in self.periodic.items()],
+        }, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> SimulatedGymnasium:
+        """Undo `to_arrays`."""
+        try:
+            import gymnasium
+        except ImportError as error:
+            raise CannotDecode(description["id"]) from error
+        # Only what is registered: "module:Name" would import that module, and a file must never
+        # choose what code runs.
+        if description["id"] not in gymnasium.registry or not _all_plain(description["arguments"]):
+            raise CannotDecode(description["id"])
+        with warnings.catch_warnings():  # that there is a newer version of the environment
+            warnings.simplefilter("ignore")
+            env = gymnasium.make(description["id"], **description["arguments"])
+        actions = description["actions"]
+        return cls(
+            env,
+            sigma=arrays[f"{name}.sigma"],
+            actions=list(arrays[f"{name}.actions"] if actions is None else actions),
+            periodic={int(dim): (low, high) for dim, low, high in description["periodic"]},
+        )
+
+
+def _all_plain(arguments: Mapping[str, Any]) -> bool:
+    return all(isinstance(value, _PLAIN) for value in arguments.values())
 
 
 def _get_state(env: Any) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from onlooker.checks import Array, read_only
 from onlooker.dynamics.base import TransitionLikelihood, Values
 from onlooker.dynamics.tabular import TabularDynamics
-from onlooker.hyper import Beta, Prior, check_hyper
+from onlooker.files import decode, encode
+from onlooker.hyper import PRIORS, Beta, Prior, check_hyper
 
 MOSTLY = Beta(8.0, 2.0)
 """Actions mostly succeed."""
@@ -76,6 +77,30 @@ class SlipperyDynamics(TabularDynamics):
             np.exp(part.log_likelihood(states, next_states)) for part in (self.intended, self.slip)
         ]
         return MixtureLikelihood(*parts)
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+        """JSON and arrays that `from_arrays` rebuilds the dynamics from."""
+        intended, arrays = self.intended.to_arrays(f"{name}.intended")
+        slip, others = self.slip.to_arrays(f"{name}.slip")
+        arrays |= others
+        success = self.parameters.get("success", self.success)
+        return {
+            "class": "SlipperyDynamics",
+            "intended": intended,
+            "slip": slip,
+            "success": encode(success, f"{name}.success", arrays, PRIORS),
+        }, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> SlipperyDynamics:
+        """Undo `to_arrays`."""
+        from onlooker.dynamics.codec import decode_part
+
+        intended = decode_part(description["intended"], arrays, f"{name}.intended")
+        slip = decode_part(description["slip"], arrays, f"{name}.slip")
+        return cls(intended, slip, decode(description["success"], arrays, PRIORS))
 
 
 def _as_tabular(dynamics: Any) -> TabularDynamics:

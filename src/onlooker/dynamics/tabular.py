@@ -13,6 +13,7 @@ from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
 
 _ROW_SUM_TOLERANCE = 1e-6
+_CSR = ("data", "indices", "indptr")
 
 
 class TabularDynamics:
@@ -147,6 +148,32 @@ class TabularDynamics:
             # rounding must not carry the draw over the end of its row
             result[chosen] = matrix.indices[np.clip(entry - 1, first, last - 1)]
         return result
+
+    def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+        """JSON and arrays that `from_arrays` rebuilds the table from, whatever made it."""
+        description = {"class": "TabularDynamics", "sparse": self.is_sparse}
+        if not self.is_sparse:
+            return description, {f"{name}.table": self.toarray()}
+        arrays = {
+            f"{name}.{action}.{part}": getattr(matrix, part)
+            for action, matrix in enumerate(self.matrices)
+            for part in _CSR
+        }
+        return description | {"n_states": self.n_states, "n_actions": self.n_actions}, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, description: dict[str, Any], arrays: dict[str, Array], name: str
+    ) -> TabularDynamics:
+        """Undo `to_arrays`."""
+        if not description["sparse"]:
+            return cls(arrays[f"{name}.table"])
+        shape = (description["n_states"], description["n_states"])
+        parts = [
+            tuple(arrays[f"{name}.{action}.{part}"] for part in _CSR)
+            for action in range(description["n_actions"])
+        ]
+        return cls([scipy.sparse.csr_array(part, shape=shape) for part in parts])
 
 
 def _is_sparse_sequence(transitions: Any) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from onlooker.experiments import load
 from onlooker.experiments.results import Outcome, last_line, reproduce
 
@@ -25,7 +23,6 @@ def run_and_tell(
     fresh: bool,
 ) -> int:
     """Run the experiments one after the other; return how many runs failed."""
-    console = Console(highlight=False, soft_wrap=True)
     n_failed = 0
     for name in names:
         experiment = load(name)
@@ -37,19 +34,18 @@ def run_and_tell(
                 experiment, config, output, jobs=jobs, scheduler=scheduler, fresh=fresh
             )
         except KeyboardInterrupt:
-            console.print(f"{name}: finished runs are kept; the same command goes on from there.")
+            print(f"{name}: finished runs are kept; the same command goes on from there.")
             raise
-        _tell(console, name, outcome)
+        _tell(name, outcome)
         n_failed += len(outcome.failures)
     return n_failed
 
 
-def _tell(console: Console, name: str, outcome: Outcome) -> None:
+def _tell(name: str, outcome: Outcome) -> None:
     for failure in outcome.failures:
-        console.print(
+        print(
             f"{name}: run {failure.run} failed (its seed: spawn_key ({failure.run},)): "
             f"{last_line(failure.error)}",
-            markup=False,
         )
     agree = [one.agrees for one in outcome.comparisons]
     n_runs = outcome.table["run"].nunique()
@@ -58,4 +54,4 @@ def _tell(console: Console, name: str, outcome: Outcome) -> None:
         if agree
         else "sizes are not the paper's, so nothing is compared"
     )
-    console.print(f"{name}: {n_runs} runs; {verdict}. {outcome.folder}", markup=False)
+    print(f"{name}: {n_runs} runs; {verdict}. {outcome.folder}")

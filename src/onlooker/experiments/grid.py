@@ -11,12 +11,13 @@ from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.experiments.experiment import Config
-from onlooker.hyper import Exponential
+from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.inference.chain import Chain
 from onlooker.metrics import planar_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.planning import value_iteration
 from onlooker.problem.problem import Problem
+from onlooker.sampling import sample
 from onlooker.worlds import GridWorld
 
 METHODS = (
@@ -27,6 +28,8 @@ METHODS = (
     "max-ent greedy",
     "max-ent soft",
 )
+OTHERS = ("ddCRP, all inferred", "cloning")
+"""Methods that the paper does not have: ``config(methods=OTHERS)``."""
 WORLD = 0  # key of the stream that worlds come from
 Fit = tuple[dict[str, Array], dict[str, bool]]
 """Policies by method, and whether each converged."""
@@ -77,11 +80,16 @@ def fit_all(
     converged: dict[str, bool] = {}
     states = np.arange(dynamics.n_states)
     max_ent: Any = None
-    seed_of = dict(zip(METHODS, seed.spawn(len(METHODS)), strict=True))
+    known = METHODS + OTHERS
+    seed_of = dict(zip(known, seed.spawn(len(known)), strict=True))
     for method in config.methods:
         rng = np.random.default_rng(seed_of[method])
         if method == "ddCRP":
             policies[method] = ddcrp_policy(config, coordinates, dynamics, demos, rng)
+            converged[method] = True
+            continue
+        if method == "ddCRP, all inferred":
+            policies[method] = _inferred_policy(coordinates, dynamics, demos, rng)
             converged[method] = True
             continue
         if max_ent is not None and method.startswith("max-ent"):
@@ -125,6 +133,21 @@ def ddcrp_policy(
     return policy
 
 
+def _inferred_policy(
+    coordinates: Array,
+    dynamics: TabularDynamics,
+    demos: Demonstrations,
+    rng: np.random.Generator,
+) -> Array:
+    """The same with all hyper-parameters inferred, from four chains of the default length."""
+    problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
+    prior = DistanceDependent.inferred(coordinates=coordinates)
+    posterior = sample(problem, prior, CONCENTRATION, random_state=rng, progress=False)
+    policy = np.empty((problem.n_nodes, problem.n_actions))
+    policy[problem.states] = posterior.policy()
+    return policy
+
+
 def _baseline(
     method: str,
     config: GridConfig,
@@ -132,8 +155,16 @@ def _baseline(
     dynamics: TabularDynamics,
     rng: np.random.Generator,
 ) -> Any:
-    from onlooker.baselines import ExpectationMaximization, MaximumEntropyIRL, MaximumMarginIRL
+    from onlooker.baselines import (
+        BehavioralCloning,
+        ExpectationMaximization,
+        MaximumEntropyIRL,
+        MaximumMarginIRL,
+    )
 
+    if method == "cloning":
+        seed = int(rng.integers(2**31))
+        return BehavioralCloning(dynamics, coordinates=coordinates, rounds=5, random_state=seed)
     if method == "max-margin":
         return MaximumMarginIRL(dynamics, discount=config.discount)
     if method.startswith("max-ent"):

@@ -16,7 +16,7 @@ from onlooker.experiments.experiment import (
     cell,
     smaller,
 )
-from onlooker.experiments.grid import METHODS, GridConfig, fit_all
+from onlooker.experiments.grid import METHODS, OTHERS, GridConfig, fit_all
 from onlooker.metrics import circular_emd
 from onlooker.worlds import GridWorld
 
@@ -69,7 +69,7 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     """Error against the number of trajectories."""
     figure = new_figure(7.0, 5.2)
     size_axes(
-        figure, table, METHODS, uniform=UNIFORM, ylabel="circular EMD to the expert [rad]",
+        figure, table, METHODS + OTHERS, uniform=UNIFORM, ylabel="circular EMD to the expert [rad]",
         title="Circling expert in the grid world",
     )  # fmt: skip
     return save(figure, folder, "grid-circular")

@@ -18,7 +18,7 @@ from onlooker.experiments.experiment import (
     cell,
     smaller,
 )
-from onlooker.experiments.grid import METHODS, GridConfig, fit_all, next_state_error
+from onlooker.experiments.grid import METHODS, OTHERS, GridConfig, fit_all, next_state_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def plot(table: pd.DataFrame, folder: Path, config: Config) -> Path:
     """Error against the number of trajectories."""
     figure = new_figure(7.0, 5.2)
     size_axes(
-        figure, table, METHODS, uniform=UNIFORM,
+        figure, table, METHODS + OTHERS, uniform=UNIFORM,
         ylabel="EMD of next-state distributions [grid steps]",
         title="Optimal expert of random sparse rewards",
     )  # fmt: skip

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 import time
 import traceback
 import warnings
@@ -15,8 +13,7 @@ from typing import Any
 
 from onlooker.experiments.experiment import Config, Experiment, Row
 from onlooker.files import write_atomically
-
-_FIRST_LINE = 5.0  # seconds until a log file hears of the runs; then ever less often
+from onlooker.progress import make_progress
 
 
 @dataclass(frozen=True)
@@ -107,13 +104,14 @@ def run_all(
     if fresh:
         store.forget()
     finished = {run: found for run in range(config.runs) if (found := store.get(run))}
-    with _progress(progress, experiment.name, config.runs, len(finished)) as tell:
+    with make_progress(progress, config.runs, experiment.name, "runs") as bar:
+        bar.start(len(finished))
         todo = [run for run in range(config.runs) if run not in finished]
         for one in _results(experiment, config, todo, jobs, scheduler):
             finished[one.run] = one
             if one.rows is not None:
                 store.put(one)
-            tell(one)
+            bar.advance(1)
     return [finished[run] for run in range(config.runs)]
 
 
@@ -172,71 +170,3 @@ def _on_cluster(
                     yield Finished(run, None, 0.0, f"{type(error).__name__}: {error}")
         finally:
             client.cancel(list(waiting))
-
-
-# -- progress ---------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _progress(
-    wanted: bool, name: str, total: int, done: int
-) -> Iterator[Callable[[Finished], None]]:
-    """Something to tell of each finished run: a bar in a terminal, else a line now and then."""
-    if not wanted or sys.stderr is None:
-        yield lambda one: None
-    elif sys.stderr.isatty():
-        with _bar(name, total, done) as tell:
-            yield tell
-    else:
-        yield _Log(name, total, done)
-
-
-@contextlib.contextmanager
-def _bar(name: str, total: int, done: int) -> Iterator[Callable[[Finished], None]]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        console=Console(stderr=True),
-        speed_estimate_period=3600,
-    ) as bar:
-        task = bar.add_task(name, total=total, completed=done)
-        yield lambda one: bar.advance(task)
-
-
-class _Log:
-    """Whole lines, each twice as late as the one before, for files and pipes."""
-
-    def __init__(self, name: str, total: int, done: int) -> None:
-        self.name, self.total, self.done = name, total, done
-        self.new = 0
-        self.began, self.wait = time.monotonic(), _FIRST_LINE
-
-    def __call__(self, one: Finished) -> None:
-        self.done += 1
-        self.new += 1
-        elapsed = time.monotonic() - self.began
-        if elapsed < self.wait and self.done < self.total:
-            return
-        self.wait = 2 * elapsed
-        left = elapsed / self.new * (self.total - self.done)
-        print(
-            f"{self.name}: {self.done}/{self.total} runs, {elapsed / 60:.1f} min, "
-            f"{left / 60:.1f} min left",
-            file=sys.stderr,
-            flush=True,
-        )

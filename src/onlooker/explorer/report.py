@@ -16,8 +16,6 @@ from onlooker.explorer.run import read
 from onlooker.explorer.study import LEVEL, Study
 from onlooker.files import write_atomically
 from onlooker.findings.settled import settle, thinned
-from onlooker.inference.draws import Draws
-from onlooker.posterior import Posterior
 
 _MOST_NAMES = 1_500_000  # labels of draws in a report
 _MOST_FRAMES = 200  # draws in a report
@@ -88,16 +86,6 @@ def _intervals(study: Study) -> tuple[Any, Any, int]:
     n_all = posterior.n_chains * posterior.n_draws
     cost = n_all * posterior.problem.n_nodes * posterior.problem.n_actions
     step = max(1, -(-cost // _MOST_VALUES))
-    thinned = posterior if step == 1 else _thinned(posterior, step)
+    thinned = posterior if step == 1 else posterior.thin(step)
     found = thinned.policy(interval=LEVEL)
     return found.low, found.high, thinned.n_chains * thinned.n_draws
-
-
-def _thinned(posterior: Posterior, step: int) -> Posterior:
-    draws = Draws(
-        posterior.labels[:, ::step],
-        posterior.actions[:, ::step],
-        posterior.log_joint[:, ::step],
-        {name: values[:, ::step] for name, values in posterior.hyper.items()},
-    )
-    return Posterior(posterior.plan, draws, posterior.chain_ids)

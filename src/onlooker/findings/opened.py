@@ -19,7 +19,7 @@ from onlooker.checks import Array
 from onlooker.defaults import moving
 from onlooker.files import write_atomically
 from onlooker.findings.settled import settle, thinned
-from onlooker.reading.settings import Reading, on_a_line
+from onlooker.reading.settings import Reading
 from onlooker.runs.lock import Lock
 from onlooker.runs.store import read_header
 
@@ -65,7 +65,7 @@ class Record:
         try:
             told = json.loads((store / _RECORD).read_text(encoding="utf-8"))
             told.pop("what")
-            return cls(**(told | {"reading": Reading(**told["reading"])}))
+            return cls(**(told | {"reading": Reading.from_dict(told["reading"])}))
         except (*_BROKEN, ValueError, AttributeError):
             return cls()
 
@@ -183,7 +183,7 @@ class Run:
         if isinstance(dynamics, FeatureDynamics):
             return with_features(demos, dynamics.features, dynamics.dynamics)[0]
         if demos.is_discrete and not self.is_discrete:
-            return on_a_line(demos)
+            return demos.as_positions()
         return demos
 
 

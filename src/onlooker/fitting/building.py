@@ -61,8 +61,13 @@ def _refuse_meaningless(given: Mapping[str, Any], known: Any, kind: str) -> None
 # -- dynamics -------------------------------------------------------------------------------------
 
 
-def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> Dynamics:
-    """How the world moves: as the model says, or proposed from the tracks."""
+def make_dynamics(
+    demos: Demonstrations, model: Model, *, geographic: bool, one_sigma: bool = False
+) -> Dynamics:
+    """How the world moves: as the model says, or proposed from the tracks.
+
+    With `one_sigma` all proposed actions have the same noise, as unseen positions need it.
+    """
     from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 
     wanted = dict(model.dynamics)
@@ -88,7 +93,11 @@ def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> D
     scale = {"scale": wanted.pop("scale")} if "scale" in wanted else {}
     names = {"directions": "n_directions", "speeds": "n_speeds"}
     options = {names.get(name, name): value for name, value in wanted.items()}
-    return made.from_demonstrations(demos, **options, **scale)  # type: ignore[no-any-return]
+    proposed = made.from_demonstrations(demos, **options, **scale)
+    if one_sigma and np.ndim(proposed.sigma) == 1:
+        options["sigma"] = float(np.sqrt(np.mean(np.square(proposed.sigma))))
+        proposed = made.from_demonstrations(demos, **options)
+    return proposed  # type: ignore[no-any-return]
 
 
 def _compass(

@@ -29,9 +29,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from onlooker.checks import positive_integer, positive_number
+from onlooker.reading.tracks import Duplicates, Gaps, Missing
 
 Check = Callable[[str, Any], Any]
 """Takes the name of a value and the value; returns it checked, or raises."""
@@ -257,12 +258,12 @@ FEATURES: dict[str, dict[str, Check]] = {
 }
 _DURATION = _either(_number, _text)
 CLEANING: dict[str, Check] = {
-    "missing": _one_of("error", "drop", "split", "interpolate"),
-    "duplicates": _one_of("error", "first", "last", "mean"),
-    "gaps": _one_of("keep", "split", "resample", "error"),
+    "missing": _one_of(*get_args(Missing)),
+    "duplicates": _one_of(*get_args(Duplicates)),
+    "gaps": _one_of(*get_args(Gaps)),
     "gap": _DURATION,
-    "every": _DURATION,
-    "longest": _DURATION,
+    "interval": _DURATION,
+    "max_gap": _DURATION,
     "periodic": lambda name, value: {
         column: _number(f"{name} {column}", period)
         for column, period in _table(name, value).items()

@@ -105,8 +105,6 @@ class State:
     hyper: dict[str, float] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     """What a scheme or a prior adds: controllers, mixing weights, links and their lists."""
-    hotter: list[State] = field(default_factory=list)
-    """The other rungs of a tempered chain."""
 
     def copy(self) -> State:
         """An independent copy, generator included."""
@@ -118,11 +116,6 @@ class State:
         arrays |= {f"counts.{name}": value for name, value in self.counts._asdict().items()}
         arrays |= {f"arrays.{name}": value for name, value in self.arrays.items()}
         rest: dict[str, Any] = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
-        if self.hotter:
-            parts = [rung.as_arrays() for rung in self.hotter]
-            for number, (part, _) in enumerate(parts):
-                arrays |= {f"hotter{number}.{name}": value for name, value in part.items()}
-            rest["hotter"] = [inner for _, inner in parts]
         return arrays, rest
 
     @classmethod
@@ -137,10 +130,6 @@ class State:
             counts=Counts(*(arrays[f"counts.{name}"] for name in Counts._fields)),
             hyper=dict(rest["hyper"]),
             arrays=_below("arrays.", arrays),
-            hotter=[
-                cls.from_arrays(_below(f"hotter{number}.", arrays), inner)
-                for number, inner in enumerate(rest.get("hotter", ()))
-            ],
         )
 
 

@@ -93,7 +93,7 @@ def run_on_cluster(
             waiting[future] = runner
             return future
 
-        shown.start()
+        shown.start(how_far(runners)[0])
         todo = [submit(runner) for runner in runners if not runner.done]
         finished: Any = as_completed(todo)  # type: ignore[no-untyped-call]
         try:

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
+from onlooker.files import within
 from onlooker.inference.chain import Chain
 
 
@@ -35,26 +36,46 @@ def relabel(labels: Array, name: Array) -> Array:
     return out
 
 
-@dataclass
+@dataclass(frozen=True)
 class Draws:
-    """Draws of one chain.
+    """Draws by name: of one chain, ``(draw, ...)``, or of chains stacked, ``(chain, draw, ...)``.
 
     Clusters are numbered by first appearance in each draw: slots are names, and numbers that small
-    fit narrow integers.
+    fit narrow integers. Hyper-parameters are named ``hyper.NAME``; what else there is depends on
+    the prior (``links``) and on the problem (``imputed``).
     """
 
-    labels: Array
-    """``(draw, N)``."""
-    actions: Array
-    """``(draw, M)``, in the order of the problem's transitions."""
-    log_joint: Array
-    """``(draw,)``."""
-    hyper: dict[str, Array]
-    """``(draw,)`` each."""
-    links: Array | None = None
-    """``(draw, N)``: the ddCRP's."""
-    imputed: Array | None = None
-    """``(draw, H)`` or ``(draw, H, d)``: states that were not seen."""
+    arrays: dict[str, Array]
+
+    @property
+    def labels(self) -> Array:
+        """``(draw, N)``."""
+        return self.arrays["labels"]
+
+    @property
+    def actions(self) -> Array:
+        """``(draw, M)``, in the order of the problem's transitions."""
+        return self.arrays["actions"]
+
+    @property
+    def log_joint(self) -> Array:
+        """``(draw,)``."""
+        return self.arrays["log_joint"]
+
+    @property
+    def hyper(self) -> dict[str, Array]:
+        """``(draw,)`` each."""
+        return within("hyper.", self.arrays)
+
+    @property
+    def links(self) -> Array | None:
+        """``(draw, N)``: the ddCRP's."""
+        return self.arrays.get("links")
+
+    @property
+    def imputed(self) -> Array | None:
+        """``(draw, H)`` or ``(draw, H, d)``: states that were not seen."""
+        return self.arrays.get("imputed")
 
     def __len__(self) -> int:
         return len(self.log_joint)
@@ -64,18 +85,19 @@ class Draws:
         """Room for `n_draws` draws of `chain`."""
         problem = chain.problem
         nodes = narrow(problem.n_nodes)
-        has_links = "forest.link" in chain.state.arrays
+        arrays = {
+            "labels": np.empty((n_draws, problem.n_nodes), dtype=nodes),
+            "actions": np.empty((n_draws, problem.n_transitions), narrow(problem.n_actions)),
+            "log_joint": np.empty(n_draws),
+        }
+        arrays |= {f"hyper.{name}": np.empty(n_draws) for name in chain.state.hyper}
+        if "forest.link" in chain.state.arrays:
+            arrays["links"] = np.empty((n_draws, problem.n_nodes), dtype=nodes)
         unseen = chain.imputed
-        if unseen is not None and unseen.ndim == 1:
-            unseen = unseen.astype(nodes)
-        return cls(
-            np.empty((n_draws, problem.n_nodes), dtype=nodes),
-            np.empty((n_draws, problem.n_transitions), dtype=narrow(problem.n_actions)),
-            np.empty(n_draws),
-            {name: np.empty(n_draws) for name in _hyper(chain)},
-            np.empty((n_draws, problem.n_nodes), dtype=nodes) if has_links else None,
-            None if unseen is None else np.empty((n_draws, *unseen.shape), dtype=unseen.dtype),
-        )
+        if unseen is not None:
+            dtype = nodes if unseen.ndim == 1 else unseen.dtype
+            arrays["imputed"] = np.empty((n_draws, *unseen.shape), dtype=dtype)
+        return cls(arrays)
 
     def put(self, index: int, chain: Chain) -> None:
         """Keep where `chain` is now as draw number `index`."""
@@ -84,8 +106,8 @@ class Draws:
         self.labels[index] = relabel(chain.labels, name)
         self.actions[index] = chain.actions
         self.log_joint[index] = chain.log_joint()
-        for key, value in _hyper(chain).items():
-            self.hyper[key][index] = value
+        for key, value in state.hyper.items():
+            self.arrays[f"hyper.{key}"][index] = value
         if self.links is not None:
             self.links[index] = chain.links
         if self.imputed is not None:
@@ -93,55 +115,20 @@ class Draws:
 
     def paste(self, index: int, block: Draws) -> None:
         """Keep the draws of `block` from number `index` on."""
-        into = self.as_arrays()
-        for name, values in block.as_arrays().items():
-            into[name][index : index + len(block)] = values
+        for name, values in block.arrays.items():
+            self.arrays[name][index : index + len(block)] = values
 
     def __getitem__(self, index: slice) -> Draws:
-        return Draws(
-            self.labels[index],
-            self.actions[index],
-            self.log_joint[index],
-            {name: values[index] for name, values in self.hyper.items()},
-            None if self.links is None else self.links[index],
-            None if self.imputed is None else self.imputed[index],
-        )
+        return Draws({name: values[index] for name, values in self.arrays.items()})
 
-    def as_arrays(self) -> dict[str, Array]:
-        """Flat names, to be stored."""
-        arrays = {"labels": self.labels, "actions": self.actions, "log_joint": self.log_joint}
-        arrays |= {f"hyper.{name}": values for name, values in self.hyper.items()}
-        if self.links is not None:
-            arrays["links"] = self.links
-        if self.imputed is not None:
-            arrays["imputed"] = self.imputed
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
-        """Undo `as_arrays`."""
-        hyper = {
-            name.removeprefix("hyper."): values
-            for name, values in arrays.items()
-            if name.startswith("hyper.")
-        }
-        return cls(
-            arrays["labels"],
-            arrays["actions"],
-            arrays["log_joint"],
-            hyper,
-            arrays.get("links"),
-            arrays.get("imputed"),
-        )
+    def take(self, chains: Any = None, draws: Any = None) -> Draws:
+        """Some chains and some draws of each, of stacked chains; slices or indices."""
+        chains = slice(None) if chains is None else chains
+        draws = slice(None) if draws is None else draws
+        return Draws({name: values[chains][:, draws] for name, values in self.arrays.items()})
 
 
 def join(parts: list[Draws], axis: str = "draw") -> Draws:
     """One after the other along the draws, or (``axis="chain"``) stacked as chains."""
     put = np.concatenate if axis == "draw" else np.stack
-    every = [part.as_arrays() for part in parts]
-    return Draws.from_arrays({name: put([arrays[name] for arrays in every]) for name in every[0]})
-
-
-def _hyper(chain: Chain) -> dict[str, float]:
-    """The hyper-parameters of a chain, the controllers' concentration included."""
-    return chain.state.hyper
+    return Draws({name: put([part.arrays[name] for part in parts]) for name in parts[0].arrays})

@@ -59,17 +59,17 @@ def _starts(
         loglik = world.log_likelihood(starts, ends)
         weights = np.exp(loglik - loglik.max(axis=1, keepdims=True)) * policy
         actions.append(draw_actions(np.cumsum(weights, axis=1), rng))
-    return Draws(
-        labels=np.concatenate([labels, labels[:, nearest]], axis=1),
-        actions=np.concatenate([posterior.actions[:, -1].astype(np.int64), actions], axis=1),
-        log_joint=np.asarray(posterior.log_joint[:, -1]),
-        hyper={name: np.asarray(values[:, -1]) for name, values in posterior.hyper.items()},
-        links=None
-        if links is None
-        else np.concatenate(
-            [links[:, -1].astype(np.int64), np.tile(nearest, (len(labels), 1))], axis=1
-        ),
-    )
+    arrays = {
+        "labels": np.concatenate([labels, labels[:, nearest]], axis=1),
+        "actions": np.concatenate([posterior.actions[:, -1].astype(np.int64), actions], axis=1),
+        "log_joint": np.asarray(posterior.log_joint[:, -1]),
+    }
+    for name, values in posterior.hyper.items():
+        arrays[f"hyper.{name}"] = np.asarray(values[:, -1])
+    if links is not None:
+        old = links[:, -1].astype(np.int64)
+        arrays["links"] = np.concatenate([old, np.tile(nearest, (len(labels), 1))], axis=1)
+    return Draws(arrays)
 
 
 def _old_nodes(posterior: Posterior, states: Array, rng: np.random.Generator) -> Array:

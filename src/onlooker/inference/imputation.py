@@ -19,13 +19,14 @@ from onlooker.missing.paths import (
     find_moves,
     make_gaps,
     make_moves,
+    transition_at,
 )
 from onlooker.missing.positions import draw_positions
 from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.missing.seen import Incomplete
     from onlooker.inference.chain import Chain
+    from onlooker.missing.seen import Incomplete
 
 NOISE = "observation_noise"
 
@@ -58,42 +59,6 @@ def make_imputer(problem: Problem) -> Imputer | None:
     return PositionImputer(problem, problem.incomplete)
 
 
-def first_path(dynamics: Any, incomplete: Incomplete) -> Array:
-    """Complete paths by actions at random, for a problem to begin with."""
-    moves = make_moves(dynamics)
-    observed, starts = incomplete.observed, incomplete.starts
-    gaps = make_gaps(observed, incomplete.hidden)
-    path = np.array(observed)
-    policy = np.full((dynamics.n_states, dynamics.n_actions), 1.0 / dynamics.n_actions)
-    unbridged = draw_paths(
-        path,
-        np.empty(len(starts), dtype=np.int32),
-        np.empty(len(starts), dtype=np.int64),
-        _transition_at(incomplete),
-        gaps,
-        policy,
-        moves,
-        np.random.default_rng(0),
-    )
-    if unbridged >= 0:
-        before = int(gaps.before[unbridged])
-        after = before + int(gaps.length[unbridged]) + 1
-        number = int(np.searchsorted(incomplete.offsets, before, side="right")) - 1
-        raise ValueError(
-            f"no actions lead from state {observed[before]} to {observed[after]} in "
-            f"{after - before} steps (trajectory {number} of those with two seen states); split "
-            "it there, or give the dynamics some noise"
-        )
-    return path
-
-
-def _transition_at(incomplete: Incomplete) -> Array:
-    """The transition that starts at each state; -1 at the end of a trajectory."""
-    transition = np.full(len(incomplete.observed), -1, dtype=np.int64)
-    transition[incomplete.starts] = np.arange(len(incomplete.starts))
-    return transition
-
-
 class PathImputer:
     """Unseen states of a finite space, where every state is a node.
 
@@ -106,7 +71,7 @@ class PathImputer:
         dynamics: Any = problem.dynamics
         self._moves: Moves = make_moves(dynamics)
         self._incomplete = incomplete
-        self._transition = _transition_at(incomplete)
+        self._transition = transition_at(incomplete.starts, len(incomplete.observed))
         self._gaps = make_gaps(incomplete.observed, incomplete.hidden)
         self._move_of = np.empty(len(incomplete.starts), dtype=np.int64)
         self._first = first_states(problem)

@@ -13,7 +13,6 @@ from onlooker.gibbs.state import Point, State
 from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
-from onlooker.inference.tempering import TemperedChain, check_tempering, ladder
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.partition import PartitionSampler
 from onlooker.problem.problem import Problem
@@ -38,7 +37,6 @@ class Plan:
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
     starts: Draws | None = None
     """Where chains start, one point each; None: where the prior likes to."""
-    tempering: tuple[float, ...] | int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -55,12 +53,6 @@ class Plan:
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
         positive_integer("chains", self.chains)
-        check_tempering(self.tempering)
-        if self.tempering is not None and (self.problem.parameters or self.problem.incomplete):
-            raise ValueError(
-                "tempering raises known likelihoods to a power; it does not go with unknown "
-                "parameters of the dynamics or unseen states: leave tempering=None"
-            )
         if self.prior.collapsed_only and not self.collapsed:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
@@ -95,18 +87,16 @@ class Plan:
 
     def start(self, chain: int, sampler: PartitionSampler, state: State | None = None) -> Chain:
         """A chain at its beginning, or where `state` left it."""
-        options: dict[str, Any] = {
-            "alpha": self.concentration,
-            "collapsed": self.collapsed,
-            "blocked": self.blocked,
-            "rng": self.rng(chain),
-            "state": state,
-            "point": None if self.starts is None else _point(self.starts, chain),
-        }
-        if self.tempering is None:
-            return Chain(self.problem, sampler, **options)
-        powers = ladder(self.problem, self.tempering)
-        return TemperedChain(self.problem, sampler, powers=powers, **options)
+        return Chain(
+            self.problem,
+            sampler,
+            alpha=self.concentration,
+            collapsed=self.collapsed,
+            blocked=self.blocked,
+            rng=self.rng(chain),
+            state=state,
+            point=None if self.starts is None else _point(self.starts, chain),
+        )
 
 
 def _point(starts: Draws, chain: int) -> Point:

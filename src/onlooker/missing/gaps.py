@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.dynamics.base import unknown_parameters
@@ -25,8 +26,6 @@ def completed(
     incomplete = Incomplete(demos.states, demos.offsets, 0.0 if noise is None else noise)
     if discrete:
         _check_finite(demos, dynamics, nodes)
-        from onlooker.inference.imputation import first_path
-
         path = first_path(dynamics, incomplete)
         return demos.with_states(path), incomplete
     if type(dynamics) is not DisplacementDynamics or np.ndim(dynamics.sigma):
@@ -56,3 +55,32 @@ def _check_finite(demos: Any, dynamics: Any, nodes: Any) -> None:
             f"the demonstrations hold state {demos.states[where]} at index {where}; the dynamics "
             f"have states 0 to {dynamics.n_states - 1}"
         )
+
+
+def first_path(dynamics: TabularDynamics, incomplete: Incomplete) -> Array:
+    """Complete paths by random actions: where chains start."""
+    from onlooker.missing.paths import draw_paths, make_gaps, make_moves, transition_at
+
+    observed, n_transitions = incomplete.observed, len(incomplete.starts)
+    gaps = make_gaps(observed, incomplete.hidden)
+    path = np.array(observed)
+    unbridged = draw_paths(
+        path,
+        np.empty(n_transitions, dtype=np.int32),
+        np.empty(n_transitions, dtype=np.int64),
+        transition_at(incomplete.starts, len(observed)),
+        gaps,
+        np.full((dynamics.n_states, dynamics.n_actions), 1.0 / dynamics.n_actions),
+        make_moves(dynamics),
+        np.random.default_rng(0),
+    )
+    if unbridged >= 0:
+        before = int(gaps.before[unbridged])
+        after = before + int(gaps.length[unbridged]) + 1
+        number = int(np.searchsorted(incomplete.offsets, before, side="right")) - 1
+        raise ValueError(
+            f"no actions lead from state {observed[before]} to {observed[after]} in "
+            f"{after - before} steps (trajectory {number} of those with two seen states); split "
+            "it there, or give the dynamics some noise"
+        )
+    return path

@@ -89,6 +89,13 @@ def make_gaps(observed: Array, hidden: Array) -> Gaps:
     )
 
 
+def transition_at(starts: Array, n: int) -> Array:
+    """The transition that starts at each of `n` states; -1 at the end of a trajectory."""
+    transition = np.full(n, -1, dtype=np.int64)
+    transition[starts] = np.arange(len(starts))
+    return transition
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_move(moves: Moves, start: int, end: int) -> int:
     """The number of a move; -1 if no action makes it."""

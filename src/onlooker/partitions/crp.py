@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onlooker.checks import positive_integer
 from onlooker.hyper import Prior, check_hyper
 from onlooker.partitions.base import PartitionPrior
 from onlooker.problem.problem import Problem
@@ -23,24 +22,18 @@ class ChineseRestaurant(PartitionPrior):
     concentration
         γ: the weight of a new cluster against the counts of those there are. A number fixes it, a
         prior infers it.
-    split_merge
-        Split–merge moves a sweep.
     """
 
     concentration: float | Prior = 1.0
-    split_merge: int = 0
 
     def __post_init__(self) -> None:
         self._check()
 
     def _check(self) -> None:
         check_hyper("concentration", self.concentration)
-        positive_integer("split_merge", self.split_merge, minimum=0)
 
     def sampler(self, problem: Problem) -> RestaurantIndicators:
         """Make the sampler."""
         from onlooker.partitions.indicator_samplers import RestaurantIndicators
 
-        return RestaurantIndicators(
-            problem.layout, self.concentration, split_merge=self.split_merge
-        )
+        return RestaurantIndicators(problem.layout, self.concentration)

@@ -24,25 +24,21 @@ class Uniform(PartitionPrior):
     ----------
     n_clusters
         Number of clusters, K.
-    split_merge
-        Split–merge moves a sweep.
     """
 
     n_clusters: int
-    split_merge: int = 0
 
     def __post_init__(self) -> None:
         self._check()
 
     def _check(self) -> None:
         positive_integer("n_clusters", self.n_clusters)
-        positive_integer("split_merge", self.split_merge, minimum=0)
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
         from onlooker.partitions.indicator_samplers import FiniteIndicators
 
-        return FiniteIndicators(problem.layout, self.n_clusters, split_merge=self.split_merge)
+        return FiniteIndicators(problem.layout, self.n_clusters)
 
 
 @dataclass
@@ -58,14 +54,11 @@ class Mixing(PartitionPrior):
         restaurant process with this γ.
     collapsed
         Integrate ``q`` out (faster mixing) rather than draw it.
-    split_merge
-        Split–merge moves a sweep.
     """
 
     n_clusters: int
     concentration: float | Prior = 1.0
     collapsed: bool = True
-    split_merge: int = 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -75,7 +68,6 @@ class Mixing(PartitionPrior):
         check_hyper("concentration", self.concentration)
         if not isinstance(self.collapsed, bool | np.bool_):
             raise TypeError(f"collapsed must be True or False, got {self.collapsed!r}")
-        positive_integer("split_merge", self.split_merge, minimum=0)
 
     def sampler(self, problem: Problem) -> FiniteIndicators:
         """Make the sampler."""
@@ -86,5 +78,4 @@ class Mixing(PartitionPrior):
             self.n_clusters,
             gamma=self.concentration,
             collapse_weights=self.collapsed,
-            split_merge=self.split_merge,
         )

@@ -12,7 +12,6 @@ from onlooker.checks import Array
 from onlooker.gibbs.slices import slice_sample_log, start_of
 from onlooker.gibbs.state import Counts, Data, State
 from onlooker.hyper import Prior
-from onlooker.inference.split_merge import SCANS, split_merge
 from onlooker.partitions.geometry import Similarity
 from onlooker.partitions.indicators import (
     COUNTS,
@@ -57,8 +56,6 @@ class FiniteIndicators:
     graph, beta, auxiliary_sweeps
         The Potts prior's symmetric similarities and inverse temperature, and the length of the
         auxiliary chains by which the latter is inferred.
-    split_merge
-        Split–merge moves a sweep.
     """
 
     can_block = True
@@ -73,7 +70,6 @@ class FiniteIndicators:
         graph: Similarity | None = None,
         beta: float | Prior = 0.0,
         auxiliary_sweeps: int = 50,
-        split_merge: int = 0,
     ) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
@@ -82,7 +78,6 @@ class FiniteIndicators:
         self.draw_weights = gamma is not None and not collapse_weights
         self.graph = graph
         self.beta = beta
-        self.split_merge = split_merge
         self.exchange: Exchange | None = None
         if graph is not None and isinstance(beta, Prior):
             self.exchange = Exchange(graph, n_clusters, beta, auxiliary_sweeps)
@@ -137,7 +132,6 @@ class FiniteIndicators:
 
     def update(self, state: State, data: Data, scheme: Scheme) -> None:
         """Draw every indicator, then β or γ, then the mixing weights."""
-        prior = self._prior(state)
         update_indicators(
             0,
             state.labels,
@@ -145,14 +139,10 @@ class FiniteIndicators:
             state.counts,
             slots_of(state),
             data,
-            prior,
+            self._prior(state),
             scheme,
             state.rng,
         )
-        if self.split_merge:
-            if self.draw_weights:  # they are drawn again below: until then they are integrated out
-                prior = self._counting(state.hyper["gamma"])
-            move_clusters(state, prior, scheme, 0, self.split_merge)
         if self.exchange is not None:
             beta = state.hyper["beta"]
             state.hyper["beta"] = self.exchange.draw(beta, state.labels, state.rng)
@@ -184,24 +174,6 @@ class FiniteIndicators:
         return self._log_labels(state.hyper["gamma"], state)
 
 
-def move_clusters(
-    state: State, prior: IndicatorPrior, scheme: Scheme, start: int, moves: int
-) -> int:
-    """Propose splits and merges; returns where to go on if slots run out before `moves`."""
-    return split_merge(
-        start,
-        moves,
-        SCANS,
-        state.labels,
-        len(state.actions),
-        state.counts,
-        slots_of(state),
-        prior,
-        scheme,
-        state.rng,
-    )
-
-
 def draw_gamma(state: State, prior: Prior, log_labels: Callable[[float], float]) -> None:
     """Draw γ given the labels, by slice sampling."""
     state.hyper["gamma"] = slice_sample_log(
@@ -222,13 +194,10 @@ class RestaurantIndicators:
 
     can_block = True
 
-    def __init__(
-        self, layout: Layout, gamma: float | Prior, n_start: int = 8, split_merge: int = 0
-    ) -> None:
+    def __init__(self, layout: Layout, gamma: float | Prior, n_start: int = 8) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
         self.gamma = gamma
-        self.split_merge = split_merge
         self.n_start = min(n_start, layout.n_nodes)
         self.n_slots = self.n_start + 1
         with np.errstate(divide="ignore"):
@@ -263,11 +232,6 @@ class RestaurantIndicators:
             if node == self.n_nodes:
                 break
             scheme = _more_slots(state, scheme)
-        done = 0
-        while done < self.split_merge:  # without moves their kernel need not even be compiled
-            done = move_clusters(state, prior, scheme, done, self.split_merge)
-            if done < self.split_merge:
-                scheme = _more_slots(state, scheme)
         if isinstance(self.gamma, Prior):
             draw_gamma(state, self.gamma, lambda gamma: self._log_labels(gamma, state))
 

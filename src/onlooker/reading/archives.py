@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from onlooker.reading.cleaning import clean
 from onlooker.reading.states import as_trajectory, is_hidden, require_same_kind
 from onlooker.reading.tracks import (
     Cleaning,
-    CleaningOptions,
     Missing,
     ReadingSummary,
     Tracks,
@@ -57,7 +56,7 @@ def read_npz(
     states: str | Sequence[str] | None,
     trajectory: str | None,
     time: str | None,
-    cleaning: CleaningOptions,
+    cleaning: Mapping[str, Any],
 ) -> Tracks:
     """Read an archive of any kind; with `states`, its arrays are the columns of a table."""
     if states is not None:
@@ -72,9 +71,7 @@ def read_npz(
     return read_archive(path, cleaning.get("missing", "error"))
 
 
-def read_npy(
-    path: str | os.PathLike[str], missing: Missing = "error", **cleaning: Any
-) -> Tracks:
+def read_npy(path: str | os.PathLike[str], missing: Missing = "error", **cleaning: Any) -> Tracks:
     """Read one array: ``(T,)`` or ``(T, d)`` for a trajectory, ``(n, T, d)`` for many."""
     if cleaning:
         raise SettingError("an npy file has nothing to clean; leave out ", Setting(min(cleaning)))
@@ -126,7 +123,8 @@ def from_arrays(
         tracks = trim(tracks)
         summary.missing_dropped = summary.missing - int(is_hidden(tracks.states).sum())
         summary.short = summary.rows - len(tracks.states) - summary.missing_dropped
-        summary.lost = tuple(name for name in names if name not in set(tracks.names))
+        left = set() if tracks.names is None else set(tracks.names.tolist())
+        summary.lost = tuple(name for name in names if name not in left)
     summary.states, summary.pieces = len(tracks.states), len(tracks.offsets) - 1
     return tracks
 

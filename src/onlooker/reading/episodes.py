@@ -28,9 +28,7 @@ def read_minari(dataset: Any, observation: Observation, missing: Missing) -> Tra
     return from_arrays("the data set", arrays, names, missing)
 
 
-def read_imitation(
-    trajs: Iterable[Any], observation: Observation, missing: Missing
-) -> Tracks:
+def read_imitation(trajs: Iterable[Any], observation: Observation, missing: Missing) -> Tracks:
     """The observations of trajectories with ``obs``."""
     if hasattr(trajs, "obs") or not isinstance(trajs, Iterable):
         raise TypeError(

@@ -43,9 +43,7 @@ def read_tracks(
         return read_npz(path, states, trajectory, time, options)
     for name, column in (("states", states), ("trajectory", trajectory), ("time", time)):
         if column is not None:
-            raise SettingError(
-                f"a {kind} file has no columns to name; leave out ", Setting(name)
-            )
+            raise SettingError(f"a {kind} file has no columns to name; leave out ", Setting(name))
     return read_gpx(path, **options) if kind == "gpx" else read_npy(path, **options)
 
 

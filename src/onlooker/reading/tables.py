@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.reading.cleaning import clean
-from onlooker.reading.tracks import Cleaning, CleaningOptions, Table, Tracks
+from onlooker.reading.tracks import Cleaning, Table, Tracks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def read_dataframe(
     states: str | Sequence[str],
     trajectory: str | None,
     time: str | None,
-    cleaning: CleaningOptions,
+    cleaning: Mapping[str, Any],
 ) -> Tracks:
     """Read and clean the columns of a data frame."""
     return clean(load_dataframe(frame, states, trajectory, time), Cleaning(**cleaning))
@@ -54,7 +54,7 @@ def read_parquet(
     states: str | Sequence[str],
     trajectory: str | None,
     time: str | None,
-    cleaning: CleaningOptions,
+    cleaning: Mapping[str, Any],
 ) -> Tracks:
     """Read and clean the columns of a parquet file."""
     return clean(load_parquet(path, states, trajectory, time), Cleaning(**cleaning))

@@ -13,22 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onlooker._version import __version__
-from onlooker.checks import Array
-from onlooker.files import within
-from onlooker.missing.seen import Incomplete
+from onlooker.checks import Array, SettingError
+from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
+from onlooker.files import CannotDecode, within
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
-from onlooker.inference.tempering import check_tempering
+from onlooker.missing.seen import Incomplete
 from onlooker.problem.problem import Paths, Problem
-from onlooker.runs.codec import (
-    CannotDecode,
-    UnknownPrior,
-    decode,
-    decode_dynamics,
-    encode,
-    encode_dynamics,
-    fingerprint,
-)
+from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
 
 if TYPE_CHECKING:
@@ -38,10 +30,12 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "run.json"
 _KINDS = ("class", "opaque")
+_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0}
+"""Parameters that older versions stored, each with the value that made it do nothing."""
 _OPTIONS = ("collapsed", "blocked", "tune", "thin")
 
 
-class StoreMismatchError(ValueError):
+class StoreMismatchError(SettingError):
     """The store holds another run than the one that is to go on."""
 
 
@@ -51,9 +45,6 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     options = {name: getattr(plan, name) for name in _OPTIONS}
     options["concentration"] = encode(plan.concentration, "concentration", arrays)
-    if plan.tempering is not None:  # runs without it are described as they always were
-        tempering = plan.tempering
-        options["tempering"] = tempering if isinstance(tempering, int) else list(tempering)
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
     identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
     identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
@@ -66,7 +57,7 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
     if plan.starts is not None:
-        arrays |= {f"start.{name}": values for name, values in plan.starts.as_arrays().items()}
+        arrays |= {f"start.{name}": values for name, values in plan.starts.arrays.items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -103,6 +94,19 @@ def _command() -> str | None:
     return shlex.join([name, *sys.argv[1:]]) if name == "onlooker" else None
 
 
+def _without_gone(stored: dict[str, Any]) -> dict[str, Any]:
+    """What was stored without what no longer exists; refuses a run that made use of it."""
+    if "params" in stored:
+        return {**stored, "params": _without_gone(stored["params"])}
+    for name, off in _GONE.items():
+        if stored.get(name, off) != off:
+            raise ValueError(
+                f"the run was made with {name}={stored[name]!r}, which this version of onlooker "
+                "no longer has; open it with the version that made it"
+            )
+    return {name: value for name, value in stored.items() if name not in _GONE}
+
+
 def restore_plan(
     header: dict[str, Any],
     arrays: dict[str, Array],
@@ -123,20 +127,20 @@ def restore_plan(
     problem.paths = Paths(**paths, names=names) if paths else None
     if prior is None:
         try:
-            prior = decode(header["prior"], arrays)
+            prior = decode(_without_gone(header["prior"]), arrays)
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
-    options = {name: header["options"][name] for name in _OPTIONS}
+    stored = _without_gone(header["options"])
+    options = {name: stored[name] for name in _OPTIONS}
     starts = within("start.", arrays)
     return Plan(
         problem=problem,
         prior=prior,
-        concentration=decode(header["options"]["concentration"], arrays),
+        concentration=decode(stored["concentration"], arrays),
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
-        tempering=check_tempering(header["options"].get("tempering")),
-        starts=Draws.from_arrays(starts) if starts else None,
+        starts=Draws(starts) if starts else None,
         **options,
     )
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._version import __version__
+from onlooker.checks import Setting
 from onlooker.files import read_arrays, within, write_arrays, write_atomically
 from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws, join
@@ -101,11 +102,12 @@ class ChainFolder:
             try:
                 arrays = read_arrays(part, wanted)
                 rest = json.loads(str(arrays["rest"]))
-                block = Draws.from_arrays(within("draws.", arrays))
+                block = Draws(within("draws.", arrays))
                 stored = within("state.", arrays)
                 state = State.from_arrays(stored, rest["state"]) if stored else None
                 if rest["first"] != n_kept:
                     raise ValueError("a part is missing before this one")
+                n_kept += len(block)
             except FileNotFoundError:
                 continue  # a part without draws, overtaken by the next while we were reading
             except _BROKEN as error:
@@ -117,7 +119,6 @@ class ChainFolder:
                     for broken in parts[number:]:
                         broken.unlink()
                 break
-            n_kept += len(block)
             blocks.append(block)
             where = None if state is None else (state, int(rest["sweeps"]))
             self._last_part = part
@@ -140,7 +141,7 @@ class ChainFolder:
         block = runner.draws[self._kept - runner.first :]
         state, rest = runner.chain.state.as_arrays()
         told = {"state": rest, "first": self._kept, "sweeps": runner.sweeps}
-        arrays = {f"draws.{name}": values for name, values in block.as_arrays().items()}
+        arrays = {f"draws.{name}": values for name, values in block.arrays.items()}
         arrays |= {f"state.{name}": values for name, values in state.items()}
         arrays["rest"] = np.array(json.dumps(told))
         part = self.path / f"part-{runner.sweeps:012d}.npz"
@@ -205,8 +206,10 @@ class Store:
     def _compare(self, header: dict[str, Any], found: dict[str, Any]) -> None:
         if not self._resume:
             raise StoreMismatchError(
-                f"{self.path} holds a run already; give resume=True to go on with it, "
-                "or choose another store"
+                f"{self.path} holds a run already; give ",
+                Setting("resume", (True,)),
+                " to go on with it, or another ",
+                Setting("store"),
             )
         if found["versions"]["onlooker"] != __version__:
             raise StoreMismatchError(
@@ -219,10 +222,10 @@ class Store:
             if found[name] != header[name]:
                 told = difference(name, found[name], header[name])
                 raise StoreMismatchError(
-                    f"{self.path} holds another run ({told}); choose another store"
+                    f"{self.path} holds another run ({told}); choose another ", Setting("store")
                 )
         raise StoreMismatchError(
-            f"{self.path} holds another run (its data differ); choose another store"
+            f"{self.path} holds another run (its data differ); choose another ", Setting("store")
         )
 
 
@@ -236,16 +239,8 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     """Write a posterior to one NumPy archive."""
     header, arrays = describe_run(posterior.plan)
     header["chain_ids"] = posterior.chain_ids
-    draws = Draws(
-        posterior.labels,
-        posterior.actions,
-        posterior.log_joint,
-        dict(posterior.hyper),
-        posterior.links,
-        posterior.imputed,
-    )
     arrays = {f"run.{name}": values for name, values in arrays.items()}
-    arrays |= {f"draws.{name}": values for name, values in draws.as_arrays().items()}
+    arrays |= {f"draws.{name}": values for name, values in posterior.draws.arrays.items()}
     arrays["header"] = np.array(json.dumps(header))
     write_atomically(
         Path(path),
@@ -269,7 +264,7 @@ def load_posterior(
         raise ValueError(f"{path} was not written by Posterior.save") from error
     header = check_header(header, path)
     plan = restore_plan(header, within("run.", arrays), prior, dynamics)
-    return plan, Draws.from_arrays(within("draws.", arrays)), header["chain_ids"]
+    return plan, Draws(within("draws.", arrays)), header["chain_ids"]
 
 
 def _load_store(

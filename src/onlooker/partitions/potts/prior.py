@@ -39,8 +39,6 @@ class Potts(PartitionPrior):
     auxiliary_sweeps
         Length of the auxiliary chains by which β is inferred: the longer, the nearer to exact,
         and the less often β is drawn, at the same cost.
-    split_merge
-        Split–merge moves a sweep.
     """
 
     n_clusters: int
@@ -50,7 +48,6 @@ class Potts(PartitionPrior):
     coordinates: Any = None
     metric: Any = "euclidean"
     auxiliary_sweeps: int = 50
-    split_merge: int = 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -65,7 +62,6 @@ class Potts(PartitionPrior):
                 "as its scale and offset"
             )
         positive_integer("auxiliary_sweeps", self.auxiliary_sweeps)
-        positive_integer("split_merge", self.split_merge, minimum=0)
 
     def geometry(self, problem: Problem) -> Geometry:
         """Where the nodes lie."""
@@ -86,7 +82,6 @@ class Potts(PartitionPrior):
             graph=graph,
             beta=self.beta,
             auxiliary_sweeps=self.auxiliary_sweeps,
-            split_merge=self.split_merge,
         )
 
 

@@ -1,0 +1,181 @@
+"""Simulation-based calibration (Talts et al. 2018) of every prior, all hyper-parameters inferred.
+
+Truth and data are drawn from the model. Among draws from the posterior given these data, the rank
+of the truth is then uniform. A χ² test of the histogram of ranks says whether it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.stats
+from chains import make_chain
+
+from onlooker import Problem
+from onlooker.hyper import Gamma, LogUniform, Prior
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Potts,
+    Static,
+    Uniform,
+)
+from onlooker.partitions.base import PartitionPrior
+
+Array = np.ndarray[Any, Any]
+N_NODES, N_ACTIONS, PER_NODE = 8, 3, 3
+NODE_OF = np.repeat(np.arange(N_NODES), PER_NODE)
+PLACES = np.random.default_rng(0).uniform(0, 3, size=(N_NODES, 2))
+CONFUSION = np.full((N_ACTIONS, N_ACTIONS), 0.15) + 0.55 * np.eye(N_ACTIONS)
+"""Each action shows as one of three symbols."""
+ALPHA, GAMMA, BETA, NU = Gamma(2.0, 2.0), Gamma(2.0, 1.0), Gamma(3.0, 3.0), Gamma(2.0, 4.0)
+SCALE, OFFSET = LogUniform(0.4, 2.0), LogUniform(0.01, 0.5)
+DRAWS, THIN, TUNE = 31, 12, 120
+Hyper = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A prior to sample from, and how truth is drawn from it."""
+
+    prior: PartitionPrior
+    draw: Callable[[np.random.Generator], tuple[Array, Hyper]]
+    """Labels and hyper-parameters."""
+    collapsed: bool = True
+
+
+def _static(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    return np.arange(N_NODES), {}
+
+
+def _uniform(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    return rng.integers(3, size=N_NODES), {}
+
+
+def _mixing(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    gamma = GAMMA.sample(rng)
+    return rng.choice(3, size=N_NODES, p=rng.dirichlet(np.full(3, gamma / 3))), {"gamma": gamma}
+
+
+def _restaurant(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    gamma = GAMMA.sample(rng)
+    labels: list[int] = []
+    for _ in range(N_NODES):
+        weights = np.append(np.bincount(labels) if labels else [], gamma)
+        labels.append(int(rng.choice(len(weights), p=weights / weights.sum())))
+    return np.array(labels), {"gamma": gamma}
+
+
+def _any_problem() -> Problem:
+    """The nodes, for what depends on them alone."""
+    return Problem(NODE_OF, np.log(CONFUSION.T[np.zeros_like(NODE_OF)]), PLACES)
+
+
+@cache
+def _labelings() -> tuple[Array, Array]:
+    """All labelings with three labels, and the weight of their equal pairs."""
+    sampler: Any = Potts(3, beta=1.0, n_neighbors=3).sampler(_any_problem())
+    labels = np.array(list(itertools.product(range(3), repeat=N_NODES)))
+    weights = sampler.graph.toarray()
+    same = labels[:, :, None] == labels[:, None, :]
+    return labels, np.einsum("lij,ij->l", same, weights) / 2
+
+
+def _potts(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    beta = BETA.sample(rng)
+    labels, agreement = _labelings()
+    p = np.exp(beta * (agreement - agreement.max()))
+    return labels[rng.choice(len(p), p=p / p.sum())], {"beta": beta}
+
+
+@cache
+def _scales() -> tuple[Array, Array]:
+    """The grid that the scale lies on, and its probabilities."""
+    grid = MODELS["ddcrp"].prior.sampler(_any_problem()).scales  # type: ignore[attr-defined]
+    values = np.array([grid.scale(k) for k in range(-60, 61)])
+    p = np.array([np.exp(SCALE.logpdf(value)) * value for value in values])
+    return values[p > 0], p[p > 0] / p.sum()
+
+
+def _distance_dependent(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    values, p = _scales()
+    nu, offset, scale = NU.sample(rng), OFFSET.sample(rng), float(rng.choice(values, p=p))
+    distance = np.linalg.norm(PLACES[:, None] - PLACES[None], axis=-1)
+    weights = GaussianDecay(scale, offset)(distance)
+    np.fill_diagonal(weights, nu)
+    labels = np.arange(N_NODES)
+    for i, row in enumerate(weights):
+        j = rng.choice(N_NODES, p=row / row.sum())
+        labels[labels == labels[i]] = labels[j]
+    return labels, {"nu": nu, "scale": scale, "offset": offset}
+
+
+MODELS = {
+    "static": Model(Static(), _static),
+    "uniform": Model(Uniform(3), _uniform),
+    "uniform, ordinary": Model(Uniform(3), _uniform, collapsed=False),
+    "mixing": Model(Mixing(3, GAMMA), _mixing),
+    "mixing, q drawn": Model(Mixing(3, GAMMA, collapsed=False), _mixing),
+    "crp": Model(ChineseRestaurant(GAMMA), _restaurant),
+    "crp, ordinary": Model(ChineseRestaurant(GAMMA), _restaurant, collapsed=False),
+    "potts": Model(Potts(3, beta=BETA, n_neighbors=3), _potts),
+    "ddcrp": Model(DistanceDependent(NU, GaussianDecay(SCALE, OFFSET)), _distance_dependent),
+    "ddcrp, reassigned": Model(
+        DistanceDependent(NU, GaussianDecay(SCALE, OFFSET), reassign=2), _distance_dependent
+    ),
+}
+
+
+def _numbers(labels: Array, actions: Array, hyper: Hyper) -> dict[str, float]:
+    """What is ranked: hyper-parameters, and numbers that no naming of clusters changes."""
+    same = labels[:, None] == labels[None]
+    played = np.bincount(actions, minlength=N_ACTIONS)
+    return hyper | {
+        "clusters": float(len(np.unique(labels))),
+        "pairs": float(same.sum()),
+        "first action": float(played[0]),
+    }
+
+
+def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
+    """Ranks of the truth among the draws, for one replicate; ties are broken by lot.
+
+    `alpha` is the prior that the sampler is told; the truth is drawn from `ALPHA`.
+    """
+    model = MODELS[name]
+    rng = np.random.default_rng([seed, list(MODELS).index(name)])
+    labels, hyper = model.draw(rng)
+    hyper |= {"alpha": ALPHA.sample(rng)}
+    theta = rng.dirichlet(np.full(N_ACTIONS, hyper["alpha"]), size=N_NODES)
+    actions = np.array([rng.choice(N_ACTIONS, p=theta[labels[i]]) for i in NODE_OF])
+    shown = np.array([rng.choice(N_ACTIONS, p=CONFUSION[action]) for action in actions])
+    truth = _numbers(labels, actions, hyper)
+
+    problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
+    chain = make_chain(problem, model.prior, alpha=alpha, collapsed=model.collapsed, rng=rng)
+    below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+    for sweep in range(TUNE + DRAWS * THIN):
+        chain.sweep()
+        if sweep >= TUNE and (sweep - TUNE) % THIN == THIN - 1:
+            drawn = _numbers(chain.labels, chain.actions, chain.state.hyper)
+            for what, value in truth.items():
+                tie = bool(np.isclose(drawn[what], value, rtol=1e-12))
+                ties[what] += tie
+                below[what] += bool(drawn[what] < value) and not tie
+    return {what: below[what] + int(rng.integers(ties[what] + 1)) for what in truth}
+
+
+def p_values(found: list[dict[str, int]], n_bins: int = 8) -> dict[str, float]:
+    """χ² tests of uniform ranks, one for each number."""
+    result = {}
+    for what in found[0]:
+        bins = np.array([row[what] for row in found]) * n_bins // (DRAWS + 1)
+        result[what] = float(scipy.stats.chisquare(np.bincount(bins, minlength=n_bins)).pvalue)
+    return result

@@ -1,0 +1,160 @@
+"""The one progress bar: in a terminal, in a notebook, in a log."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import types
+
+import pytest
+
+from onlooker import progress
+from onlooker.progress import Bar, Log, Progress, make_progress
+
+
+class Screen(io.StringIO):
+    """Standard error, of a terminal or not."""
+
+    def __init__(self, terminal):
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self):
+        return self.terminal
+
+
+def screen(monkeypatch, terminal=False):
+    """What goes to standard error from here on."""
+    monkeypatch.setattr(sys, "stderr", Screen(terminal))
+    return sys.stderr
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_log_gets_whole_lines_ever_more_rarely(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 100) as shown:
+        shown.prepare()
+        shown.start()
+        for done in range(1, 101):
+            clock[0] += 1
+            shown.update(done, "3 controllers")
+    text = log.getvalue()
+    assert text.splitlines() == [
+        "sampling: 5/100 sweeps (5%), 0:05, 1:35 left; 3 controllers",
+        "sampling: 10/100 sweeps (10%), 0:10, 1:30 left; 3 controllers",
+        "sampling: 20/100 sweeps (20%), 0:20, 1:20 left; 3 controllers",
+        "sampling: 40/100 sweeps (40%), 0:40, 1:00 left; 3 controllers",
+        "sampling: 80/100 sweeps (80%), 1:20, 0:20 left; 3 controllers",
+        "sampling: 100/100 sweeps (100%), 1:40; 3 controllers",
+    ]
+    assert "\r" not in text
+    assert "\x1b" not in text
+
+
+def test_time_left_leaves_out_what_was_done_before(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 12, "toy", "runs") as shown:
+        shown.start(2)
+        for _ in range(10):
+            clock[0] += 360
+            shown.advance(1)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "toy: 3/12 runs (25%), 6:00, 54:00 left"
+    assert [line.split()[1] for line in lines] == ["3/12", "4/12", "6/12", "10/12", "12/12"]
+
+
+def test_a_log_hears_of_the_end_wherever_that_is_but_not_after_an_error(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 1000, "fitting", "iterations") as shown:
+        shown.update(7, "loss 0.5")
+    assert log.getvalue() == "fitting: 7/1000 iterations (1%), 0:00, 0:00 left; loss 0.5\n"
+    with contextlib.suppress(ArithmeticError), make_progress(True, 10) as shown:
+        shown.update(7)
+        raise ArithmeticError
+    assert log.getvalue().count("\n") == 1
+
+
+def test_a_log_hears_of_a_compilation_only_if_there_was_one(clock, monkeypatch):
+    log = screen(monkeypatch)
+    for seconds, line in ((0.5, ""), (30.0, "compiling, once: took 30.0 s")):
+        with make_progress(True, 10) as shown:
+            shown.prepare()
+            clock[0] += seconds
+            shown.start()
+        assert log.getvalue().startswith(line)
+        assert bool(log.getvalue()) == bool(line)
+
+
+def test_a_terminal_gets_one_live_bar_that_says_what_goes_on(monkeypatch):
+    terminal = screen(monkeypatch, terminal=True)
+    with make_progress(True, 20) as shown:
+        shown.prepare()
+        before = terminal.getvalue()
+        shown.start(4)
+        shown.update(20, "4 to 6 controllers")
+    text = terminal.getvalue()
+    assert "compiling, once" in before
+    assert "sampling" in text.removeprefix(before)
+    assert "20/20 sweeps (100%)" in text
+    assert "left, 4 to 6 controllers" in text
+    assert text.count("\n") == 1
+
+
+def in_a_notebook(monkeypatch):
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+
+
+def test_a_notebook_gets_a_live_bar_without_widgets_too(monkeypatch):
+    log = screen(monkeypatch)
+    in_a_notebook(monkeypatch)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with make_progress(True, 10) as shown:
+        shown.prepare()
+        shown.start()
+        shown.update(10, "2 controllers")
+    assert "compiling, once" in log.getvalue()
+    assert "10/10 sweeps (100%)" in log.getvalue()
+
+
+def test_a_notebook_with_widgets_gets_one(monkeypatch):
+    screen(monkeypatch)
+    from tqdm import tqdm
+
+    class Widget(tqdm):
+        made = 0
+
+        def __init__(self, **options):
+            Widget.made += 1
+            super().__init__(**options)
+
+    in_a_notebook(monkeypatch)
+    notebook = types.ModuleType("tqdm.notebook")
+    notebook.tqdm = Widget
+    monkeypatch.setitem(sys.modules, "ipywidgets", types.ModuleType("ipywidgets"))
+    monkeypatch.setitem(sys.modules, "tqdm.notebook", notebook)
+    with make_progress(True, 10) as shown:
+        shown.update(10, "2 controllers")
+    assert Widget.made == 1
+
+
+def test_progress_suits_the_place(monkeypatch, capsys):
+    assert type(make_progress(False, 10)) is Progress
+    assert type(make_progress(True, 10)) is Log
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with make_progress(True, 10) as shown:
+        assert type(shown) is Bar
+    monkeypatch.setattr(sys, "stderr", None)
+    assert type(make_progress(True, 10)) is Progress
+
+
+def test_tqdm_is_imported_for_a_bar_only():
+    code = "import sys, onlooker.sampling; assert 'tqdm' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
