@@ -67,7 +67,6 @@ CASES: dict[str, Callable[[], Ratio]] = {
     "uniform": lambda: against_the_twin("uniform", 500),
     "mixing, ordinary": lambda: against_the_twin("mixing, ordinary", 500),
     "mixing, collapsed": lambda: against_the_twin("mixing, collapsed", 500),
-    "mixing, blocked": lambda: against_the_twin("mixing, blocked", 500),
     "Potts": lambda: against_the_twin("Potts", 500),
     "CRP": lambda: against_the_twin("CRP", 500),
     "ddCRP": lambda: against_the_twin("ddCRP", 200),

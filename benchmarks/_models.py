@@ -55,7 +55,6 @@ MODELS: dict[str, Model] = {
     "uniform": Model(lambda n: Uniform(K)),
     "mixing, ordinary": Model(lambda n: Mixing(K), {"collapsed": False}),
     "mixing, collapsed": Model(lambda n: Mixing(K)),
-    "mixing, blocked": Model(lambda n: Mixing(K), {"blocked": True}),
     "Potts": Model(lambda n: Potts(K, beta=0.8)),
     "CRP": Model(lambda n: ChineseRestaurant(1.0)),
     "ddCRP": Model(_ddcrp),
@@ -128,12 +127,12 @@ def twin_of(name: str, chain: Chain) -> Twin:
 
 def _plain_sweep(plain: Any, chain: Chain, log_prior: Any, gamma: float) -> None:
     if chain.collapsed:
-        plain.collapsed_actions(chain.blocked)
+        plain.collapsed_actions()
     else:
-        plain.ordinary_actions(chain.blocked)
+        plain.ordinary_actions()
         plain.draw_controllers()
     if log_prior is not None:
-        plain.update_indicators(log_prior, not chain.collapsed, chain.blocked, gamma)
+        plain.update_indicators(log_prior, not chain.collapsed, gamma)
 
 
 def _plain_prior(name: str, chain: Chain) -> tuple[Any, float]:

@@ -29,13 +29,13 @@ import numpy as np
 from benchmarks import _peers
 from benchmarks._measure import print_note, print_table
 from onlooker import Demonstrations
-from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import MaximumEntropyIRL
 from onlooker.baselines.base import discounted_visits
 from onlooker.baselines.maximum_entropy import _Episodic, _lbfgs
 from onlooker.dynamics import TabularDynamics
 from onlooker.metrics import planar_emd
 from onlooker.planning import soft_value_iteration, state_visitation
+from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 LENGTH = 10
@@ -65,7 +65,7 @@ def ours_exact(world: GridWorld, visits: Any, starts: Any, tolerance: float) -> 
     """Seconds, and the policies of each step; what `fit` does, given visits instead of data."""
     began = time.process_time()
     some_demos = world.rollout(1, LENGTH, random_state=0)[0]
-    objective = _Episodic(some_demos, _transition_matrices(world.dynamics), 1.0, "causal")
+    objective = _Episodic(some_demos, as_transitions(world.dynamics), 1.0, "causal")
     objective.seen, objective.starts = visits, {LENGTH: starts}
 
     def loss(reward: Any) -> tuple[float, Any]:

@@ -1,4 +1,4 @@
-"""Effective samples a second: plain, blocked and ordinary schemes on Example 1.
+"""Effective samples a second: collapsed and ordinary schemes on Example 1.
 
     python -m benchmarks mixing
 
@@ -29,12 +29,9 @@ from onlooker.worlds import CircularMotion
 CASES: dict[str, tuple[PartitionPrior, dict[str, bool]]] = {
     "mixing, ordinary": (Mixing(8), {"collapsed": False}),
     "mixing, collapsed": (Mixing(8), {}),
-    "mixing, blocked": (Mixing(8), {"blocked": True}),
     "CRP, collapsed": (ChineseRestaurant(1.0), {}),
-    "CRP, blocked": (ChineseRestaurant(1.0), {"blocked": True}),
     "Potts β=0.8, ordinary": (Potts(8, beta=0.8), {"collapsed": False}),
     "Potts β=0.8, collapsed": (Potts(8, beta=0.8), {}),
-    "Potts β=0.8, blocked": (Potts(8, beta=0.8), {"blocked": True}),
     "ddCRP": (DistanceDependent(), {}),
 }
 

@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from onlooker.dynamics import TabularDynamics
 from onlooker.planning import (
     greedy_policy,
-    policy_evaluation,
     policy_iteration,
     soft_policy,
     soft_value_iteration,
@@ -54,11 +53,11 @@ STAY_OR_MOVE = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
 @pytest.mark.parametrize("planner", [value_iteration, policy_iteration])
 @each_form
 def test_the_two_state_world_is_solved_as_by_hand(planner, form):
-    plan = planner(form(STAY_OR_MOVE), [0.0, 1.0], 0.9, tolerance=1e-9)
-    np.testing.assert_allclose(plan.values, [9.0, 10.0], atol=1e-8)
-    np.testing.assert_allclose(plan.q, [[8.1, 9.0], [10.0, 9.1]], atol=1e-8)
-    np.testing.assert_array_equal(plan.policy, [[0, 1], [1, 0]])
-    assert plan.converged
+    solution = planner(form(STAY_OR_MOVE), [0.0, 1.0], 0.9, tolerance=1e-9)
+    np.testing.assert_allclose(solution.values, [9.0, 10.0], atol=1e-8)
+    np.testing.assert_allclose(solution.q, [[8.1, 9.0], [10.0, 9.1]], atol=1e-8)
+    np.testing.assert_array_equal(solution.policy, [[0, 1], [1, 0]])
+    assert solution.converged
 
 
 @settings(max_examples=25, deadline=None)
@@ -69,22 +68,22 @@ def test_value_and_policy_iteration_solve_the_bellman_equation_within_their_boun
     bellman = (r + discount * T @ exact).max(axis=1)
     np.testing.assert_allclose(exact, bellman, atol=1e-9)
     for form in (T, as_sparse(T)):
-        plan = value_iteration(form, r, discount, tolerance=1e-4)
-        assert plan.residual <= 1e-4
-        assert np.abs(plan.values - exact).max() <= plan.residual + 1e-10
+        solution = value_iteration(form, r, discount, tolerance=1e-4)
+        assert solution.residual <= 1e-4
+        assert np.abs(solution.values - exact).max() <= solution.residual + 1e-10
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 1.0, 7.0]))
 def test_soft_planners_solve_the_soft_bellman_equation(seed, temperature):
     T, r, _ = random_world(seed)
-    plan = soft_value_iteration(T, r, 0.9, temperature=temperature, tolerance=1e-10)
-    soft_max = temperature * logsumexp((r + 0.9 * T @ plan.values) / temperature, axis=1)
-    np.testing.assert_allclose(plan.values, soft_max, atol=1e-8)
-    advantage = plan.q - plan.values[:, None]
-    np.testing.assert_allclose(plan.policy, np.exp(advantage / temperature), atol=1e-7)
+    solution = soft_value_iteration(T, r, 0.9, temperature=temperature, tolerance=1e-10)
+    soft_max = temperature * logsumexp((r + 0.9 * T @ solution.values) / temperature, axis=1)
+    np.testing.assert_allclose(solution.values, soft_max, atol=1e-8)
+    advantage = solution.q - solution.values[:, None]
+    np.testing.assert_allclose(solution.policy, np.exp(advantage / temperature), atol=1e-7)
     newton = policy_iteration(as_sparse(T), r, 0.9, temperature=temperature, tolerance=1e-10)
-    np.testing.assert_allclose(newton.values, plan.values, atol=1e-8)
+    np.testing.assert_allclose(newton.values, solution.values, atol=1e-8)
 
 
 def test_a_cold_soft_plan_is_the_hard_plan():
@@ -97,27 +96,30 @@ def test_a_cold_soft_plan_is_the_hard_plan():
 
 def test_huge_rewards_overflow_nothing():
     T, r, _ = random_world(2)
-    plan = soft_value_iteration(T, 1e6 * r, 0.9, tolerance=1e-3)
-    assert np.isfinite(plan.values).all()
-    np.testing.assert_allclose(plan.policy.sum(axis=1), 1.0)
+    solution = soft_value_iteration(T, 1e6 * r, 0.9, tolerance=1e-3)
+    assert np.isfinite(solution.values).all()
+    np.testing.assert_allclose(solution.policy.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("planner", [value_iteration, soft_value_iteration, policy_iteration])
 def test_a_constant_reward_shifts_values_and_leaves_the_policy(planner):
     T, r, _ = random_world(3)
-    plan, shifted = planner(T, r, 0.9, tolerance=1e-10), planner(T, r + 5.0, 0.9, tolerance=1e-10)
-    np.testing.assert_allclose(shifted.values, plan.values + 50.0, atol=1e-8)
-    np.testing.assert_allclose(shifted.policy, plan.policy, atol=1e-8)
+    solution, shifted = (
+        planner(T, r, 0.9, tolerance=1e-10),
+        planner(T, r + 5.0, 0.9, tolerance=1e-10),
+    )
+    np.testing.assert_allclose(shifted.values, solution.values + 50.0, atol=1e-8)
+    np.testing.assert_allclose(shifted.policy, solution.policy, atol=1e-8)
 
 
 def test_a_finite_horizon_is_backward_induction_even_without_discount():
     T, r, _ = random_world(4)
-    plan = value_iteration(T, r, 1.0, horizon=3)
+    solution = value_iteration(T, r, 1.0, horizon=3)
     last = r.max(axis=1)
     middle = (r + T @ last).max(axis=1)
     first = (r + T @ middle).max(axis=1)
-    np.testing.assert_allclose(plan.values, [first, middle, last])
-    assert plan.policy.shape == (3, 7, 3)
+    np.testing.assert_allclose(solution.values, [first, middle, last])
+    assert solution.policy.shape == (3, 7, 3)
     soft = soft_value_iteration(as_sparse(T), r, 1.0, horizon=2)
     want = logsumexp(r + T @ logsumexp(r, axis=1), axis=1)
     np.testing.assert_allclose(soft.values[0], want)
@@ -128,15 +130,6 @@ def test_a_long_horizon_approaches_the_infinite_one():
     finite = soft_value_iteration(T, r, 0.9, horizon=300)
     infinite = soft_value_iteration(T, r, 0.9, tolerance=1e-10)
     np.testing.assert_allclose(finite.values[0], infinite.values, atol=1e-8)
-
-
-@each_form
-def test_policy_evaluation_solves_the_linear_system(form):
-    T, r, rng = random_world(6)
-    policy = rng.dirichlet(np.ones(3), size=7)
-    P = np.einsum("sa,sat->st", policy, T)
-    want = np.linalg.solve(np.eye(7) - 0.95 * P, (policy * r).sum(axis=1))
-    np.testing.assert_allclose(policy_evaluation(form(T), policy, r, 0.95), want, atol=1e-7)
 
 
 @each_form
@@ -161,12 +154,13 @@ def test_finite_visits_count_every_state_of_the_trajectory(form):
     np.testing.assert_allclose(same, start + start @ one + start @ one @ one)
 
 
-def test_the_value_of_a_policy_is_what_its_visits_collect():
+def test_the_value_of_the_best_policy_is_what_its_visits_collect():
     T, r, rng = random_world(9)
-    policy, start = rng.dirichlet(np.ones(3), size=7), rng.dirichlet(np.ones(7))
-    visits = state_visitation(T, policy, start, 0.8)
-    collected = (visits[:, None] * policy * r).sum()
-    assert collected == pytest.approx(start @ policy_evaluation(T, policy, r, 0.8))
+    start = rng.dirichlet(np.ones(7))
+    solution = policy_iteration(T, r, 0.8, tolerance=1e-9)
+    visits = state_visitation(T, solution.policy, start, 0.8)
+    collected = (visits[:, None] * solution.policy * r).sum()
+    assert collected == pytest.approx(start @ solution.values)
 
 
 def test_a_hundred_thousand_states_are_solved():
@@ -174,19 +168,19 @@ def test_a_hundred_thousand_states_are_solved():
     rng = np.random.default_rng(0)
     reward = np.where(rng.random(side**2) < 0.01, rng.normal(size=side**2), 0.0)
     T = sparse_grid(side)
-    plan = policy_iteration(T, reward, 0.95)
-    assert plan.converged
-    backup = reward + 0.95 * np.max([move @ plan.values for move in T], axis=0)
-    assert np.abs(backup - plan.values).max() < 2e-6
+    solution = policy_iteration(T, reward, 0.95)
+    assert solution.converged
+    backup = reward + 0.95 * np.max([move @ solution.values for move in T], axis=0)
+    assert np.abs(backup - solution.values).max() < 2e-6
 
 
 def test_running_out_of_iterations_is_reported():
     T, r, _ = random_world(10)
     for planner in (value_iteration, policy_iteration):
-        plan = planner(T, r, 0.99, tolerance=1e-9, max_iter=1)
-        assert not plan.converged
-        assert plan.n_iter == 1
-        assert plan.residual > 1e-9
+        solution = planner(T, r, 0.99, tolerance=1e-9, max_iter=1)
+        assert not solution.converged
+        assert solution.n_iter == 1
+        assert solution.residual > 1e-9
 
 
 def test_initial_values_at_the_solution_need_no_work():
@@ -226,9 +220,9 @@ def test_planners_name_what_is_wrong():
     with pytest.raises(ValueError, match="temperature"):
         soft_value_iteration(T, r, 0.9, temperature=0.0)
     with pytest.raises(ValueError, match="policy must have shape"):
-        policy_evaluation(T, np.ones((7, 2)), r, 0.9)
+        state_visitation(T, np.ones((7, 2)), np.full(7, 1 / 7), 0.9)
     with pytest.raises(ValueError, match=r"policy\[0\] is no distribution"):
-        policy_evaluation(T, np.ones((7, 3)), r, 0.9)
+        state_visitation(T, np.ones((7, 3)), np.full(7, 1 / 7), 0.9)
     with pytest.raises(ValueError, match="start must be a distribution"):
         state_visitation(T, np.full((7, 3), 1 / 3), np.ones(7), 0.9)
     with pytest.raises(ValueError, match="2 steps, but 4 states need 3"):

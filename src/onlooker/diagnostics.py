@@ -131,10 +131,10 @@ def check_convergence(posterior: Posterior) -> None:
 
 def _hint(posterior: Posterior) -> str:
     plan = posterior.plan
-    if plan.prior.can_block and not plan.blocked:
-        return ", or try blocked=True"
-    plain = getattr(plan.prior, "reassign", 1) == 0 and getattr(plan.prior, "method", "") == "gibbs"
-    if plain and posterior.n_controllers.max() <= _MOST_REASSIGNED:
+    if (
+        getattr(plan.prior, "reassign", 1) == 0
+        and posterior.n_controllers.max() <= _MOST_REASSIGNED
+    ):
         return ", or try reassign=1 on the prior"
     return ""
 

@@ -34,19 +34,6 @@ def check_places(name: str, places: Any) -> Array:
     return array
 
 
-def wrap(places: Any) -> Array:
-    """The same places with longitudes from -180 up to (not including) 180."""
-    places = np.array(check_places("places", places))
-    outside = (places[:, 0] < -180) | (places[:, 0] >= 180)  # leave the others as they are
-    places[outside, 0] = _wrapped(places[outside, 0])
-    return places
-
-
-def great_circle(start: Any, end: Any) -> Array:
-    """Distance between pairs of places along the sphere, ``(n,)`` in km."""
-    return np.asarray(np.linalg.norm(displacements(start, end), axis=1))
-
-
 def displacements(start: Any, end: Any) -> Array:
     """How far east and north of `start` lies `end`, ``(n, 2)`` in km.
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import rel_entr
 
-__all__ = ["circular_emd", "kl_divergence", "planar_emd", "total_variation"]
+__all__ = ["circular_emd", "planar_emd"]
 
 Floats = NDArray[np.float64]
 
@@ -111,21 +110,6 @@ def planar_emd(p: Any, q: Any, points: ArrayLike, tolerance: float = 1e-12) -> A
             difference.data[entries], points_[difference.indices[entries]], tolerance, emd2
         )
     return float(out[0]) if scalar else out
-
-
-def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
-    """Total variation distance ``½ Σ|p − q|`` along the last axis, in [0, 1]."""
-    p_, q_ = _pair(p, q)
-    return 0.5 * np.abs(p_ - q_).sum(axis=-1)[()]
-
-
-def kl_divergence(p: ArrayLike, q: ArrayLike) -> Any:
-    """Kullback–Leibler divergence ``Σ p log(p/q)`` along the last axis, in nats.
-
-    Infinite where ``q`` has no mass at a point that ``p`` holds possible.
-    """
-    p_, q_ = _pair(p, q)
-    return rel_entr(p_, q_).sum(axis=-1)[()]
 
 
 def _match(difference: Floats, points: Floats, tolerance: float, emd2: Any) -> float:

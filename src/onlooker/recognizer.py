@@ -38,7 +38,7 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
         `Problem.from_demonstrations`.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
-    concentration, collapsed, blocked, draws, tune, chains, thin, n_jobs, progress, store, resume, \
+    concentration, collapsed, draws, tune, chains, thin, n_jobs, progress, store, resume, \
 client, random_state
         See `onlooker.sample`.
 
@@ -74,7 +74,6 @@ client, random_state
         extrapolate: Strategy | None = None,
         concentration: Concentration = 1.0,
         collapsed: bool = True,
-        blocked: bool = False,
         draws: int = 1000,
         tune: int = 500,
         chains: int = 4,
@@ -93,7 +92,6 @@ client, random_state
         self.extrapolate = extrapolate
         self.concentration = concentration
         self.collapsed = collapsed
-        self.blocked = blocked
         self.draws = draws
         self.tune = tune
         self.chains = chains
@@ -128,7 +126,6 @@ client, random_state
             n_jobs=self.n_jobs,
             progress=self.progress,
             store=self.store,
-            blocked=self.blocked,
             resume=self.resume,
             client=self.client,
         )

@@ -43,7 +43,6 @@ def sample(
     progress: bool = True,
     store: str | os.PathLike[str] | None = None,
     *,
-    blocked: bool = False,
     resume: bool = False,
     client: Any = None,
 ) -> Posterior:
@@ -73,10 +72,6 @@ def sample(
         Show how far the chains are, on standard error.
     store
         A directory that draws are written to while sampling goes on; a killed run can be resumed.
-    blocked
-        Draw indicator and action of single-transition nodes together: same target; fewer sweeps
-        are needed where actions are ambiguous, but each costs more. Not for `DistanceDependent`
-        and `Static`.
     resume
         Go on with what `store` holds, be it a broken run or a finished one that is to get more
         draws or chains; starts anew where there is nothing yet.
@@ -95,7 +90,6 @@ def sample(
         prior=prior,
         concentration=concentration,
         collapsed=collapsed,
-        blocked=blocked,
         draws=draws,
         tune=tune,
         thin=thin,

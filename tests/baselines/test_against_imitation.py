@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+from agreement import total_variation
 
-from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines.maximum_entropy import _Episodic, _lbfgs
-from onlooker.metrics import total_variation
 from onlooker.planning import soft_value_iteration, state_visitation
+from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -77,7 +77,7 @@ def test_the_same_visits_lead_to_the_same_policy():
     theirs = learner.policy.pi[0]
 
     demos = WORLD.rollout(1, HORIZON + 1, random_state=0)[0]
-    objective = _Episodic(demos, _transition_matrices(WORLD.dynamics), 1.0, "causal")
+    objective = _Episodic(demos, as_transitions(WORLD.dynamics), 1.0, "causal")
     objective.seen, objective.starts = visits, {HORIZON + 1: starts}
 
     def loss(weights):

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import BayesianNonparametricIRL
 from onlooker.baselines.bnirl import _Chain, _goal_values, _split_rhat
 from onlooker.planning import value_iteration
+from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 
@@ -108,7 +108,7 @@ def test_goals_are_planned_for_as_by_value_iteration(thin):
     T = world.dynamics.matrices if thin else world.dynamics
     assert not thin or sparse.issparse(T[0])
     goals = np.array([0, 5, 15])
-    got = _goal_values(_transition_matrices(T), goals, 0.9, 1e-8)
+    got = _goal_values(as_transitions(T), goals, 0.9, 1e-8)
     for g, goal in enumerate(goals):
         plan = value_iteration(world.dynamics, np.eye(16)[goal], 0.9, tolerance=1e-9)
         # Only differences between the actions of a state matter.

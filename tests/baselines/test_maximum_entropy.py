@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from agreement import total_variation
 from scipy import sparse
 
 from onlooker import Demonstrations
-from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import MaximumEntropyIRL
 from onlooker.baselines._soft_models import PathModel
 from onlooker.baselines.maximum_entropy import _Continuing, _Episodic, _lbfgs
 from onlooker.dynamics import TabularDynamics
-from onlooker.metrics import total_variation
 from onlooker.planning import soft_value_iteration, state_visitation, value_iteration
+from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 each_objective = pytest.mark.parametrize("objective", [_Continuing, _Episodic])
@@ -31,7 +31,7 @@ def small_world(seed: int = 0, n_states: int = 5, n_actions: int = 3):
 @each_entropy
 def test_the_derivative_is_the_derivative(objective, entropy):
     T, rng = small_world()
-    f = objective(RAGGED, _transition_matrices(T), 0.8, entropy)
+    f = objective(RAGGED, as_transitions(T), 0.8, entropy)
     reward = rng.normal(size=5)
     steps = 1e-4 * np.eye(5)
     central = [(f(reward + h)[0] - f(reward - h)[0]) / 2e-4 for h in steps]
@@ -42,7 +42,7 @@ def test_the_derivative_is_the_derivative(objective, entropy):
 def test_a_constant_reward_changes_nothing(entropy):
     T, rng = small_world(1)
     reward = rng.normal(size=5)
-    f = _Continuing(RAGGED, _transition_matrices(T), 0.8, entropy)
+    f = _Continuing(RAGGED, as_transitions(T), 0.8, entropy)
     (value, slope), (shifted, same) = f(reward), f(reward + 3.0)
     assert shifted == pytest.approx(value)
     np.testing.assert_allclose(same, slope, atol=1e-7)
@@ -53,9 +53,9 @@ def test_a_constant_reward_changes_nothing(entropy):
 def test_sparse_tables_give_the_same_derivative(objective, entropy):
     T, rng = small_world(2)
     reward = rng.normal(size=5)
-    dense = objective(RAGGED, _transition_matrices(T), 0.8, entropy)(reward)
+    dense = objective(RAGGED, as_transitions(T), 0.8, entropy)(reward)
     matrices = [sparse.csr_array(T[:, a]) for a in range(3)]
-    thin = objective(RAGGED, _transition_matrices(matrices), 0.8, entropy)(reward)
+    thin = objective(RAGGED, as_transitions(matrices), 0.8, entropy)(reward)
     assert thin[0] == pytest.approx(dense[0])
     np.testing.assert_allclose(thin[1], dense[1], atol=1e-7)
 
@@ -65,7 +65,7 @@ def test_without_noise_the_two_entropies_are_one(objective):
     rng = np.random.default_rng(3)
     T = np.eye(5)[rng.integers(5, size=(5, 3))]
     reward = rng.normal(size=5)
-    causal, path = (objective(RAGGED, _transition_matrices(T), 0.8, e) for e in ("causal", "path"))
+    causal, path = (objective(RAGGED, as_transitions(T), 0.8, e) for e in ("causal", "path"))
     if objective is _Continuing:
         # The path form discounts the values but not the entropy of the future.
         causal.discount = path.discount = 0.0
@@ -80,7 +80,7 @@ def test_without_noise_the_two_entropies_are_one(objective):
 def test_the_path_value_sums_over_all_paths():
     T, rng = small_world(4, n_states=3, n_actions=2)
     reward = rng.normal(size=3)
-    model = PathModel(_transition_matrices(T))
+    model = PathModel(as_transitions(T))
     values = reward
     for _ in range(2):
         values, _ = model.step(reward, 1.0, values)
@@ -96,7 +96,7 @@ def test_the_path_value_sums_over_all_paths():
 def test_the_path_fixed_point_is_one():
     T, rng = small_world(5)
     reward = rng.normal(size=5)
-    values, _ = PathModel(_transition_matrices(T)).solve(reward, 0.9, np.zeros(5))
+    values, _ = PathModel(as_transitions(T)).solve(reward, 0.9, np.zeros(5))
     want = reward + np.log(np.einsum("sat,t->s", T, np.exp(0.9 * values)))
     np.testing.assert_allclose(values, want, atol=1e-7)
 
@@ -113,7 +113,7 @@ def test_two_states_are_solved_as_by_hand():
 
 def test_trajectories_of_different_length_are_plans_of_their_own():
     T, rng = small_world(6)
-    move = _transition_matrices(T)
+    move = as_transitions(T)
     reward = rng.normal(size=5)
     whole = _Episodic(RAGGED, move, 0.9, "causal")(reward)[0]
     parts = [_Episodic(RAGGED[[i]], move, 0.9, "causal")(reward)[0] for i in range(len(RAGGED))]
@@ -155,7 +155,7 @@ def test_the_penalised_objective_converges_on_the_papers_grid():
 def test_feasible_features_are_matched_on_the_papers_grid_without_a_penalty():
     world = GridWorld.rewarded(1)
     expert = soft_value_iteration(world.dynamics, 5.0 * world.reward, 0.9).policy
-    move = _transition_matrices(world.dynamics)
+    move = as_transitions(world.dynamics)
     objective = _Continuing(world.rollout(1, 2, random_state=0)[0], move, 0.9, "causal")
     # What infinitely many trajectories of ten states would show.
     objective.left = state_visitation(move, expert, np.full(441, 1 / 441), horizon=9)
@@ -187,7 +187,7 @@ def test_many_states_and_large_rewards_overflow_nothing(entropy):
     left = np.maximum(np.arange(n) - 1, 0)
     T = np.stack([np.eye(n)[right], np.eye(n)[left]], axis=1)
     demos = Demonstrations([np.arange(n)])
-    f = _Episodic(demos, _transition_matrices(T), 1.0, entropy)
+    f = _Episodic(demos, as_transitions(T), 1.0, entropy)
     value, slope = f(np.linspace(0.0, 1000.0, n))
     assert np.isfinite(value)
     assert np.isfinite(slope).all()

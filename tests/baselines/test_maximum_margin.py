@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import minimize
 
 from onlooker import Demonstrations
-from onlooker._transition_matrices import _transition_matrices
 from onlooker.baselines import MaximumMarginIRL
 from onlooker.baselines.base import discounted_visits, starts_by_length
 from onlooker.baselines.maximum_margin import _hull_weights, _visits
 from onlooker.dynamics import TabularDynamics
 from onlooker.planning import state_visitation
+from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 ignore_short_fits = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -53,7 +53,7 @@ def test_hull_weights_solve_the_quadratic_programme(seed):
 
 
 def test_visits_are_cut_off_as_the_trajectories_are():
-    T = _transition_matrices(WORLD.dynamics)
+    T = as_transitions(WORLD.dynamics)
     demos = Demonstrations([[0, 1, 2], [5, 4], [7, 7, 7]])
     policy = WORLD.policy()
     starts = np.eye(36)
@@ -94,7 +94,7 @@ def test_the_programme_comes_at_least_as_near_as_the_projection():
 def test_the_mixture_is_nearer_than_its_best_member():
     model = MaximumMarginIRL(WORLD.dynamics).fit(DEMOS)
     assert model.mixture_.sum() == pytest.approx(1.0)
-    T = _transition_matrices(WORLD.dynamics)
+    T = as_transitions(WORLD.dynamics)
     starts = starts_by_length(DEMOS, 36)
     counts = np.array([_visits(T, policy, starts, 0.9) for policy in model.policies_])
     expert = discounted_visits(DEMOS, 36, 0.9)

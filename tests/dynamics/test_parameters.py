@@ -94,17 +94,17 @@ def test_one_parameter_matches_the_enumerated_posterior(unknown):
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "collapsed", "blocked"),
+    ("name", "step", "collapsed"),
     [
-        ("mixing", STEP, False, False),
-        ("mixing", STEP, True, True),
-        ("crp", 1.1, False, True),
-        ("ddcrp", 1.1, True, False),
+        ("mixing", STEP, False),
+        ("mixing", STEP, True),
+        ("crp", 1.1, False),
+        ("ddcrp", 1.1, True),
     ],
 )
-def test_noise_and_step_match_the_enumerated_posterior(name, step, collapsed, blocked):
+def test_noise_and_step_match_the_enumerated_posterior(name, step, collapsed):
     problem = problem_of(DisplacementDynamics(STEPS, SIGMA, step))
-    draws = run(problem, MODELS[name][0], collapsed=collapsed, blocked=blocked)
+    draws = run(problem, MODELS[name][0], collapsed=collapsed)
     assert exact.compare(draws, enumerated(name, SIGMA, step), alpha=ALPHA) == []
 
 

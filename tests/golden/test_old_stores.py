@@ -22,7 +22,13 @@ def test_an_old_run_opens_with_its_draws_and_its_policy(name):
 
 
 @pytest.mark.parametrize(
-    ("where", "name", "value"), [("options", "tempering", 4), ("prior", "split_merge", 3)]
+    ("where", "name", "value"),
+    [
+        ("options", "blocked", True),
+        ("options", "tempering", 4),
+        ("prior", "split_merge", 3),
+        ("prior", "method", "metropolis"),
+    ],
 )
 def test_a_run_with_an_option_that_is_gone_is_refused_by_its_name(tmp_path, where, name, value):
     shutil.copytree(STORES / "ordinary", tmp_path / "run")
@@ -30,5 +36,5 @@ def test_a_run_with_an_option_that_is_gone_is_refused_by_its_name(tmp_path, wher
     header = json.loads(file.read_text())
     header[where].get("params", header[where])[name] = value
     file.write_text(json.dumps(header))
-    with pytest.raises(ValueError, match=f"made with {name}={value}, which .* no longer has"):
+    with pytest.raises(ValueError, match=f"made with {name}={value!r}, which .* no longer has"):
         Posterior.load(tmp_path / "run")

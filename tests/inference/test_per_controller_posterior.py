@@ -81,7 +81,7 @@ def test_what_is_no_mixture_is_refused(make, error, message):
 
 def test_a_run_refuses_concentrations_that_drown_counts():
     with pytest.raises(ValueError, match="concentration must be at most 1e"):
-        Plan(PROBLEM, Mixing(3), DirichletMixture((1.0, 1e12)), True, False, 5, 5, 1, 1, 0)
+        Plan(PROBLEM, Mixing(3), DirichletMixture((1.0, 1e12)), True, 5, 5, 1, 1, 0)
 
 
 @pytest.mark.parametrize("given", [ALPHAS, DirichletMixture((0.1, 3.0), (1.0, 3.0))], ids=repr)
@@ -95,7 +95,7 @@ def test_it_is_stored_and_read_back(given):
 # -- runs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"collapsed": False}, {"blocked": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"collapsed": False}], ids=str)
 @pytest.mark.parametrize("prior", [Mixing(3), ChineseRestaurant()], ids=repr)
 def test_extending_a_finished_run_gives_the_bits_of_one_run(prior, options, tmp_path):
     options = {"concentration": ALPHAS, **options}

@@ -40,20 +40,13 @@ def test_the_number_of_threads_does_not_change_a_bit(name):
     assert_same_draws(one, quick(PROBLEM, PRIORS[name], chains=3, n_jobs=3))
 
 
-def test_blocking_is_refused_where_there_is_no_blocked_sampler():
-    with pytest.raises(ValueError, match="DistanceDependent has no blocked sampler"):
-        quick(PROBLEM, PRIORS["ddcrp"], blocked=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "blocked"), [("mixing", False), ("mixing", True), ("ddcrp", False)]
-)
-def test_chains_follow_the_children_of_the_seed(name, blocked):
+@pytest.mark.parametrize("name", ["mixing", "ddcrp"])
+def test_chains_follow_the_children_of_the_seed(name):
     prior = PRIORS[name]
-    posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11, blocked=blocked)
+    posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11)
     for index, child in enumerate(np.random.SeedSequence(11).spawn(2)):
         rng = np.random.default_rng(child)
-        chain = make_chain(PROBLEM, prior, blocked=blocked, rng=rng)
+        chain = make_chain(PROBLEM, prior, rng=rng)
         for _ in range(3):
             chain.sweep()
         for draw in range(4):

@@ -72,21 +72,20 @@ def discrepancies(draws, oracle, paths_of):
 
 
 @pytest.mark.parametrize(
-    ("name", "collapsed", "blocked"),
+    ("name", "collapsed"),
     [
-        ("mixing", True, False),
-        ("mixing", False, False),
-        ("mixing", True, True),
-        ("crp", True, False),
-        ("crp", False, True),
-        ("ddcrp", True, False),
-        ("ddcrp, reassigned", True, False),
+        ("mixing", True),
+        ("mixing", False),
+        ("crp", True),
+        ("crp", False),
+        ("ddcrp", True),
+        ("ddcrp, reassigned", True),
     ],
 )
-def test_unseen_states_match_the_enumerated_posterior(name, collapsed, blocked):
+def test_unseen_states_match_the_enumerated_posterior(name, collapsed):
     prior, model, options = MODELS[name]
     problem = Problem.from_demonstrations(Demonstrations(SEEN, missing="infer"), TABLE, nodes="all")
-    draws = run(problem, prior, collapsed=collapsed, blocked=blocked)
+    draws = run(problem, prior, collapsed=collapsed)
     assert discrepancies(draws, *enumerated(model, options)) == []
 
 

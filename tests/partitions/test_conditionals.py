@@ -83,8 +83,9 @@ def drawn_labels(chain, n_slots):
     prior = prior(state) if callable(prior) else prior._replace(new=state.hyper["gamma"])
     counts = np.zeros(n_slots, dtype=int)
     for _ in range(DRAWS):
-        update_indicators(i, state.labels, state.actions, state.counts, slots_of(state),
-                          chain.data, prior, chain._scheme(), state.rng)  # fmt: skip
+        update_indicators(
+            i, state.labels, state.counts, slots_of(state), prior, chain._scheme(), state.rng
+        )
         counts[state.labels[i]] += 1
     return counts
 
@@ -100,7 +101,7 @@ def test_collapsed_actions_follow_the_other_actions_of_their_cluster():
     )
     actions, labels = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     tables, rng = make_tables(ALPHA, 3, n, n), np.random.default_rng(0)
-    collapsed_actions(actions, labels, counts, data, tables, False, rng)
+    collapsed_actions(actions, labels, counts, data, tables, rng)
     weights = ell * (xi - np.array([1, 0, 0]) + ALPHA)
     assert is_drawn_from(np.bincount(actions, minlength=3), weights)
 

@@ -201,9 +201,7 @@ def beta_problems(monkeypatch, kind, sweeps=4_000, auxiliary=10):
         K, beta=BETA, decay=GaussianDecay(3.0), n_neighbors=None, auxiliary_sweeps=auxiliary
     )
     problem = Problem(node_of, loglik, coordinates)
-    draws = enumerated.run(
-        potts, problem=problem, alpha=0.1, collapsed=True, blocked=False, sweeps=sweeps
-    )
+    draws = enumerated.run(potts, problem=problem, alpha=0.1, sweeps=sweeps)
     distances = exact.pairwise_distances(coordinates)
     weights = exact.weights_potts(distances, exact.gaussian_decay(3.0))
     oracle = exact.potts(node_of, loglik, n_nodes, 0.1, K, BETA_PDF, weights)

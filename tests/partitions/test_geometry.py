@@ -152,12 +152,23 @@ def test_blocks_of_rows_do_not_change_the_graph(monkeypatch, n_neighbors):
 
 def test_a_reach_across_all_nodes_is_taken_in_small_blocks(monkeypatch):
     geometry, decay = Geometry(places(50)), GaussianDecay(100.0, 0.02)
-    whole = geometry.row_sums(decay)
+    whole = geometry.similarity(decay).row_sums
     monkeypatch.setattr(geometry_module, "_CHUNK", 200)
     blocks = list(geometry._near(decay.radius(1e-9)))
     assert max(len(row) for row, _, _ in blocks) <= 200
     assert sum(len(row) for row, _, _ in blocks) == 50 * 49
-    np.testing.assert_array_equal(geometry.row_sums(decay), whole)
+    np.testing.assert_array_equal(geometry.similarity(decay).row_sums, whole)
+
+
+def test_more_pairs_than_can_be_stored_are_refused_with_their_number(monkeypatch):
+    monkeypatch.setattr(geometry_module, "MAX_DENSE", 40)
+    geometry = Geometry(places(50))
+    with pytest.raises(
+        ValueError, match=r"100% of the 50 nodes.* 2\.5e\+03 pairs.*n_neighbors=100"
+    ):
+        geometry.similarity(GaussianDecay(100.0))
+    assert geometry.similarity(GaussianDecay(100.0), 4).n_nodes == 50
+    assert geometry.similarity(GaussianDecay(0.1)).n_nodes == 50
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 4])

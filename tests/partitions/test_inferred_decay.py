@@ -27,7 +27,7 @@ unmixed = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarni
 
 
 def draws_of(prior):
-    draws = run(prior, collapsed=True, blocked=False, sweeps=8_000)
+    draws = run(prior, sweeps=8_000)
     if prior.decay.offset is not OFFSET:
         assert np.ptp(draws.hyper.pop("offset")) == 0
     if prior.decay.scale is not SCALE:
@@ -160,8 +160,6 @@ def test_all_inferred_follows_the_unit_of_the_states():
 def test_what_cannot_be_inferred_is_refused():
     with pytest.raises(ValueError, match="Potts model's decay is fixed"):
         Potts(3, decay=GaussianDecay(SCALE))
-    with pytest.raises(ValueError, match="metropolis"):
-        DistanceDependent(decay=GaussianDecay(SCALE), method="metropolis")
     with pytest.raises(TypeError, match="scale must be a number or a prior"):
         GaussianDecay("wide")
     with pytest.raises(ValueError, match="offset is below 1"):

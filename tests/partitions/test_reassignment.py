@@ -101,18 +101,13 @@ def test_with_more_clusters_than_are_summed_over_nothing_is_done():
 
 # -- against the enumerated posterior -----------------------------------------------------------
 
-MODELS = [
-    model for model, (prior, _) in enumerated.DISTANCE_DEPENDENT.items() if prior.method == "gibbs"
-]
-
 
 def draws_of(prior, alpha=enumerated.ALPHA, passes=2, **more):
     prior = replace(prior, reassign=passes)
-    options = {"collapsed": True, "blocked": False, "sweeps": 6_000} | more
-    return enumerated.run(prior, alpha=alpha, **options)
+    return enumerated.run(prior, alpha=alpha, **({"sweeps": 6_000} | more))
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", enumerated.DISTANCE_DEPENDENT)
 def test_draws_match_the_enumerated_posterior(model):
     prior, oracle = enumerated.DISTANCE_DEPENDENT[model]
     assert exact.compare(draws_of(prior), oracle(), alpha=enumerated.ALPHA) == []
@@ -205,7 +200,7 @@ def broken_pass(fault):
                 k = slots.order[p]
                 dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
         if not forget:
-            ordinary_actions(actions, labels, counts, data, controllers, False, rng)
+            ordinary_actions(actions, labels, counts, data, controllers, rng)
 
     return wrong
 
@@ -237,15 +232,12 @@ def test_the_same_kernel_without_a_mistake_is_not(monkeypatch):
 # -- options ------------------------------------------------------------------------------------
 
 
-def test_a_method_without_neighbours_is_refused():
-    with pytest.raises(ValueError, match="set reassign=0"):
-        DistanceDependent(method="metropolis", reassign=1)
+def test_a_negative_number_of_passes_is_refused():
     with pytest.raises(ValueError, match="reassign must be at least 0"):
         DistanceDependent(reassign=-1)
 
 
-def test_fit_reassigns_unless_its_method_cannot():
+def test_fit_reassigns_unless_told_otherwise():
     demos, dynamics = Demonstrations([np.arange(12.0).reshape(6, 2)]), CircularMotion().dynamics
     assert make_prior(demos, dynamics, Model()).reassign == 1
-    assert make_prior(demos, dynamics, Model(prior={"method": "metropolis"})).reassign == 0
     assert make_prior(demos, dynamics, Model(prior={"reassign": 3})).reassign == 3

@@ -6,9 +6,7 @@ import pytest
 from agreement import canonical
 from chains import make_chain
 from link_twins import ALPHA, link_chain, link_twin, make_problem
-from naive_links import NaiveLinks
 
-from onlooker.inference.metropolis import draw_candidates, log_proposal
 from onlooker.partitions import (
     ChineseRestaurant,
     GaussianDecay,
@@ -66,27 +64,27 @@ PRIORS = {
 }
 
 
-def chain_of(prior, collapsed, blocked, seed):
+def chain_of(prior, collapsed, seed):
     problem = make_problem(seed)
     rng = np.random.default_rng(seed + 1000)
-    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, blocked=blocked, rng=rng)
+    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, rng=rng)
     chain.prior = prior
     return chain
 
 
-def sweep_twin(twin, chain, collapsed, blocked):
+def sweep_twin(twin, chain, collapsed):
     """Draw actions, controllers and indicators of the twin, as the chain is going to."""
     if collapsed:
-        twin.collapsed_actions(blocked)
+        twin.collapsed_actions()
     else:
-        twin.ordinary_actions(blocked)
+        twin.ordinary_actions()
         slots = len(chain.state.counts.size)
         twin.clusters, used = list(range(slots)), twin.clusters
         twin.xi = {k: twin.xi.get(k, [0] * twin.n_actions) for k in range(slots)}
         twin.draw_controllers()  # the kernel draws one for every slot, used or not
         twin.clusters = used
     log_prior, gamma = prior_of(chain, twin)
-    twin.update_indicators(log_prior, not collapsed, blocked, gamma)
+    twin.update_indicators(log_prior, not collapsed, gamma)
 
 
 def assert_same_state(chain, twin):
@@ -98,14 +96,13 @@ def assert_same_state(chain, twin):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("blocked", [False, True], ids=["plain", "blocked"])
 @pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_sweep_equals_its_twin(name, collapsed, blocked, seed):
-    chain = chain_of(PRIORS[name], collapsed, blocked, seed)
+def test_a_sweep_equals_its_twin(name, collapsed, seed):
+    chain = chain_of(PRIORS[name], collapsed, seed)
     for _ in range(4):
         twin = twin_of(chain)
-        sweep_twin(twin, chain, collapsed, blocked)
+        sweep_twin(twin, chain, collapsed)
         chain.sweep()
         assert_same_state(chain, twin)
 
@@ -131,25 +128,3 @@ def test_link_sweeps_equal_their_twin(seed, start, offset, few):
             k = chain.state.labels[members[0]]
             assert chain.state.counts.cluster[k].tolist() == twin.counts(members)
     assert update_links.signatures
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_metropolis_sweeps_equal_their_twin(seed):
-    chain = link_chain(seed, "nearest", decay=GaussianDecay(0.8, 0.05), method="metropolis")
-    sampler = chain.partition
-    sampler.options = LinkOptions(economy=Economy(few=0, tries=0, longest=1 << 62))
-    state = chain.state.copy()
-    nothing_near = [[] for _ in state.labels]
-    twin = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, nothing_near, 0.0, ALPHA, state.rng
-    )
-    twin.list_in_links()
-    for _ in range(6):
-        candidates = draw_candidates(len(state.labels), sampler.options.tries, twin.rng)
-        weights = sampler._log_weight(candidates, 0.3) - log_proposal(candidates)
-        links = np.array(twin.links)
-        current = sampler._log_weight(links, 0.3) - log_proposal(links)
-        twin.metropolis(candidates.tolist(), weights.tolist(), current.tolist())
-        sampler.update(chain.state, chain.data, chain._scheme())
-        assert chain.state.arrays["forest.link"].tolist() == twin.links
-        assert canonical(chain.state.labels) == canonical(twin.labels())

@@ -48,14 +48,12 @@ def many_parts(monkeypatch):
 # -- going on -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["collapsed", "ordinary", "blocked"])
+@pytest.mark.parametrize("collapsed", [True, False], ids=["collapsed", "ordinary"])
 @pytest.mark.parametrize("name", PRIORS)
-def test_extending_a_finished_run_gives_the_bits_of_one_run(name, scheme, tmp_path):
+def test_extending_a_finished_run_gives_the_bits_of_one_run(name, collapsed, tmp_path):
     prior = PRIORS[name]
-    options = {"collapsed": scheme != "ordinary", "blocked": scheme == "blocked", "thin": 2}
-    if (prior.collapsed_only and scheme == "ordinary") or (
-        not prior.can_block and scheme == "blocked"
-    ):
+    options = {"collapsed": collapsed, "thin": 2}
+    if prior.collapsed_only and not collapsed:
         return  # there is no such sampler
     quick(PROBLEM, prior, draws=5, store=tmp_path / "s", **options)
     more = quick(PROBLEM, prior, draws=12, store=tmp_path / "s", resume=True, **options)
@@ -248,7 +246,6 @@ def test_a_store_that_is_taken_is_refused_unless_it_is_to_go_on(tmp_path):
         ({"random_state": 4}, "seed: "),
         ({"tune": 5}, "options: "),
         ({"thin": 2}, "options: "),
-        ({"blocked": True}, "options: "),
         ({"collapsed": False}, "options: "),
         ({"concentration": 2.0}, "options: "),
     ],

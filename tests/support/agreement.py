@@ -22,6 +22,11 @@ def canonical(labels: Iterable[int]) -> Partition:
     return tuple(seen.setdefault(int(k), len(seen)) for k in labels)
 
 
+def total_variation(p: Floats, q: Floats) -> Floats:
+    """Between the rows of two tables of probabilities."""
+    return np.asarray(0.5 * np.abs(p - q).sum(axis=-1))
+
+
 @dataclass
 class _Group:
     """Numbers estimated from the same random variables, so that they mix alike."""

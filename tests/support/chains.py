@@ -14,7 +14,6 @@ def make_chain(
     *,
     alpha=1.0,
     collapsed=True,
-    blocked=False,
     rng=None,
     state=None,
     bound=None,
@@ -27,7 +26,6 @@ def make_chain(
         bound,
         alpha=alpha,
         collapsed=collapsed,
-        blocked=blocked,
         rng=rng,
         state=state,
         **where,
@@ -36,7 +34,7 @@ def make_chain(
 
 def make_plan(problem, prior, *, concentration=1.0, draws=5, tune=0, chains=2, seed=1):
     """The plan of a run that was never made."""
-    return Plan(problem, prior, concentration, True, False, draws, tune, 1, chains, seed)
+    return Plan(problem, prior, concentration, True, draws, tune, 1, chains, seed)
 
 
 def draws_of(

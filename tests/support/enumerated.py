@@ -36,7 +36,7 @@ def posterior_of(model, alpha=ALPHA, **parameters):
 
 
 def decayed(scale, offset):
-    return exact.gaussiandecayed(scale, offset)(DISTANCES)
+    return exact.gaussian_decay(scale, offset)(DISTANCES)
 
 
 def nearest(weights, k):
@@ -60,14 +60,6 @@ DISTANCE_DEPENDENT = {
     "neighbours": (
         DistanceDependent(0.4, GaussianDecay(0.8, 0.1), n_neighbors=2),
         lambda: posterior_of("ddcrp", nu=0.4, weights=nearest(decayed(0.8, 0.1), 2)),
-    ),
-    "metropolis": (
-        DistanceDependent(0.4, GaussianDecay(0.8, 0.1), method="metropolis"),
-        lambda: posterior_of("ddcrp", nu=0.4, weights=decayed(0.8, 0.1)),
-    ),
-    "metropolis-nu": (
-        DistanceDependent(Exponential(0.5), GaussianDecay(0.8), method="metropolis"),
-        lambda: posterior_of("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=decayed(0.8, 0.0)),
     ),
     "nu-slice": (
         DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.1)),
@@ -132,7 +124,7 @@ def offsets_of(prior, n=9):
 
 
 def decay_posterior(scale, offset, nu=0.4, n_neighbors=None):
-    weights = exact.gaussiandecayed(scale, offset)(DISTANCES)
+    weights = exact.gaussian_decay(scale, offset)(DISTANCES)
     if n_neighbors is not None:
         weights = nearest(weights, n_neighbors)
     return exact.ddcrp(NODE_OF, LOGLIK, N, ALPHA, nu, weights)

@@ -105,17 +105,13 @@ class Naive:
             for j in range(self.n_actions)
         ]
 
-    def collapsed_actions(self, skip_single=False):
+    def collapsed_actions(self):
         for i, transitions in enumerate(self.owned):
-            if skip_single and len(transitions) == 1:
-                continue
             for t in transitions:
                 self.set_action(i, t, draw(self.action_weights(i, t), self.rng.random()))
 
-    def ordinary_actions(self, skip_single=False):
+    def ordinary_actions(self):
         for i, transitions in enumerate(self.owned):
-            if skip_single and len(transitions) == 1:
-                continue
             theta = self.controllers[self.labels[i]]
             for t in transitions:
                 weights = [x * y for x, y in zip(self.likelihood[t], theta, strict=True)]
@@ -163,15 +159,7 @@ class Naive:
         theta = self.controllers[k]
         return sum(n * math.log(p) for n, p in zip(self.phi[i], theta, strict=True) if n)
 
-    def policy(self, k, ordinary):
-        """p(a = j) in cluster k, for the blocked step."""
-        if ordinary:
-            return self.controllers[k]
-        alpha = self.alpha_of(k)
-        total = sum(self.xi[k]) + self.n_actions * alpha
-        return [(x + alpha) / total for x in self.xi[k]]
-
-    def update_indicators(self, log_prior, ordinary=False, blocked=False, gamma=0.0):
+    def update_indicators(self, log_prior, ordinary=False, gamma=0.0):
         """Draw every z_i; ``log_prior(self, i, k)`` is ln p(z_i = k | z_-i).
 
         With `gamma`, a new cluster is possible and empty ones are dropped (the CRP).
@@ -183,22 +171,14 @@ class Naive:
                 position = self.clusters.index(k)
                 self.clusters[position] = self.clusters[-1]
                 self.clusters.pop()
-            single = blocked and len(self.owned[i]) == 1
             logs = []
             for k in self.clusters:
                 logs.append(log_prior(self, i, k))
-                if single:
-                    row = self.likelihood[self.owned[i][0]]
-                    policy = self.policy(k, ordinary)
-                    logs[-1] += math.log(sum(x * y for x, y in zip(row, policy, strict=True)))
-                elif ordinary:
+                if ordinary:
                     logs[-1] += self.ordinary_fit(i, k)
                 else:
                     logs[-1] += self.fit(i, k)
-            if gamma and single:
-                row = self.likelihood[self.owned[i][0]]
-                logs.append(math.log(gamma) + math.log(sum(row) / self.n_actions))
-            elif gamma:
+            if gamma:
                 logs.append(math.log(gamma) + self.log_dm(self.phi[i]))
             drawn = draw(softmax(logs), self.rng.random())
             fresh = drawn == len(self.clusters)
@@ -207,21 +187,11 @@ class Naive:
                 self.clusters.append(new)
                 self.xi[new], self.zeta[new] = [0] * self.n_actions, 0
             k = self.clusters[drawn]
-            if single:
-                self.blocked_action(i, k, fresh, ordinary)
             if fresh:
                 self.draw_component(k, self.phi[i])
             if fresh and ordinary:
                 self.draw_controller(k, self.phi[i])
             self.put_in(i, k)
-
-    def blocked_action(self, i, k, fresh, ordinary):
-        t = self.owned[i][0]
-        policy = [1.0] * self.n_actions if fresh else self.policy(k, ordinary)
-        weights = [x * y for x, y in zip(self.likelihood[t], policy, strict=True)]
-        self.phi[i][self.actions[t]] -= 1
-        self.actions[t] = draw(weights, self.rng.random())
-        self.phi[i][self.actions[t]] += 1
 
 
 # -- p(z_i = k | z_-i); node i is out of the counts --------------------------------------------

@@ -162,24 +162,6 @@ class NaiveLinks:
                 j = self.pick(i, *choices[drawn], own, every)
             self.set_link(i, j, own)
 
-    def metropolis(self, candidates, log_weight, log_current):
-        """Metropolis–Hastings: `log_weight` is ln [ν or f(d_ij)] - ln q(j | i), candidate by
-        candidate."""
-        for i in range(self.n_nodes):
-            current = self.links[i]
-            own = self.remove_link(i)
-
-            def merge(j, own=own):
-                other = self.cluster_of(j)
-                return 0.0 if other is own else self.merge_ratio(own, other)
-
-            weight = log_current[i] + merge(current)
-            for j, log_w in zip(candidates[i], log_weight[i], strict=True):
-                candidate = log_w + merge(j)
-                if math.log1p(-self.rng.random()) < candidate - weight:
-                    current, weight = j, candidate
-            self.set_link(i, current, own)
-
     def sums_all(self, few):
         """Whether there are few clusters, i's own without its link included."""
         return len(self.clusters) <= few

@@ -27,7 +27,6 @@ PRIORS = {
     "potts": Potts(3, beta=0.7, n_neighbors=4),
     "crp": ChineseRestaurant(),
     "ddcrp": DistanceDependent(decay=GaussianDecay(1.0, 0.01)),
-    "ddcrp, metropolis": DistanceDependent(method="metropolis"),
 }
 
 

@@ -12,17 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from onlooker._transition_matrices import _Transitions
 from onlooker.checks import Array
-from onlooker.planning import (
-    _backup,
-    _check_discount,
-    _evaluate,
-    _macqueen,
-    _visit_forever,
-    policy_iteration,
-    soft_policy,
+from onlooker.planning import policy_iteration, soft_policy
+from onlooker.planning.bellman import (
+    back_up,
+    check_discount,
+    evaluate,
+    macqueen_bounds,
+    visit_forever,
 )
+from onlooker.planning.transitions import Transitions
 
 # Newton's method needs about ten steps; this only guards against rounding without end.
 _MAX_NEWTON = 100
@@ -45,7 +44,7 @@ class Flow:
 
     def flow(self, credit: Array) -> Array:
         """``(I − γ Pᵀ)⁻¹ credit``: how credit for values becomes credit for rewards."""
-        return _visit_forever(self._chain, credit, self._discount, 1e-12)
+        return visit_forever(self._chain, credit, self._discount, 1e-12)
 
 
 class Step:
@@ -58,12 +57,12 @@ class Step:
 class CausalModel:
     """``F(V)(s) = log Σ_a exp(r(s) + γ E[V(s') | s, a])``."""
 
-    def __init__(self, move: _Transitions) -> None:
+    def __init__(self, move: Transitions) -> None:
         self._move = move
 
     def solve(self, reward: Array, discount: float, initial: Array) -> tuple[Array, Flow]:
         """The fixed point, and the chain there."""
-        gamma = _check_discount(discount)
+        gamma = check_discount(discount)
         plan = policy_iteration(
             self._move,
             reward,
@@ -79,7 +78,7 @@ class CausalModel:
         """``F(values)``, and the stage that leads there."""
         q = reward[:, None] + discount * self._move.expect(values)
         policy = soft_policy(q)
-        return _backup(q, 1.0), Step(lambda mass: self._move.push(mass[:, None] * policy))
+        return back_up(q, 1.0), Step(lambda mass: self._move.push(mass[:, None] * policy))
 
     def policy(self, reward: Array, discount: float, following: Array) -> Array:
         """``π(a|s)`` when `following` are the values of the next states."""
@@ -92,7 +91,7 @@ class PathModel:
     Its chain is tilted towards good next states: paths are weighed whole, luck included.
     """
 
-    def __init__(self, move: _Transitions) -> None:
+    def __init__(self, move: Transitions) -> None:
         self._move = move
         uniform = move.under(np.full((move.n_states, move.n_actions), 1.0 / move.n_actions))
         self._is_sparse = sparse.issparse(uniform)
@@ -109,17 +108,17 @@ class PathModel:
 
     def solve(self, reward: Array, discount: float, initial: Array) -> tuple[Array, Flow]:
         """The fixed point by Newton's method, and the chain there."""
-        gamma = _check_discount(discount)
+        gamma = check_discount(discount)
         accuracy = _accuracy(reward, gamma)
         values = initial
         for _ in range(_MAX_NEWTON):
             new, tilted = self._tilt(reward, gamma, values)
             chain = tilted if self._is_sparse else tilted.toarray()
-            low, high = _macqueen(new - values, gamma)
+            low, high = macqueen_bounds(new - values, gamma)
             if 0.5 * (high - low) <= accuracy:
                 break
             gain = new - gamma * (chain @ values)
-            values = _evaluate(chain, gain, gamma, 0.1 * accuracy, new)
+            values = evaluate(chain, gain, gamma, 0.1 * accuracy, new)
         return new + 0.5 * (low + high), Flow(chain, gamma)
 
     def step(self, reward: Array, discount: float, values: Array) -> tuple[Array, Step]:

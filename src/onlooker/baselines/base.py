@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils.validation import check_is_fitted
 
-from onlooker._transition_matrices import _transition_matrices, _Transitions
 from onlooker.checks import Array, finite_array
 from onlooker.demonstrations import Demonstrations, as_states
 from onlooker.dynamics.tabular import TabularDynamics
+from onlooker.planning.transitions import Transitions, as_transitions
 from onlooker.warnings import ConvergenceWarning, warn
 
 
@@ -99,7 +99,7 @@ class TabularBaseline(Baseline):
             )
         return np.asarray(self.policy_[states])
 
-    def _start(self, demos: Any) -> tuple[Demonstrations, _Transitions]:
+    def _start(self, demos: Any) -> tuple[Demonstrations, Transitions]:
         """Check the demonstrations against the table; return both in working form."""
         if not isinstance(self.dynamics, TabularDynamics):
             raise TypeError(
@@ -108,7 +108,7 @@ class TabularBaseline(Baseline):
             )
         demos = as_demonstrations(demos)
         explained_log_likelihood(self.dynamics, demos)
-        return demos, _transition_matrices(self.dynamics)
+        return demos, as_transitions(self.dynamics)
 
 
 def as_demonstrations(demos: Any) -> Demonstrations:

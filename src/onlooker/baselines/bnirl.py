@@ -11,14 +11,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from onlooker._transition_matrices import _Transitions
 from onlooker.baselines.base import (
     TabularBaseline,
     explained_log_likelihood,
     log_mix,
 )
 from onlooker.checks import Array, positive_integer, positive_number
-from onlooker.planning import _check_discount, soft_policy
+from onlooker.planning import soft_policy
+from onlooker.planning.bellman import check_discount
+from onlooker.planning.transitions import Transitions
 from onlooker.progress import make_progress
 
 _GOALS_AT_ONCE = 64
@@ -216,9 +217,9 @@ class _Tally:
         return np.einsum("gs,gsa->sa", weight, self._policies), share
 
 
-def _goal_values(move: _Transitions, goals: Array, discount: float, tolerance: float) -> Array:
+def _goal_values(move: Transitions, goals: Array, discount: float, tolerance: float) -> Array:
     """``Q*_g(s, a)`` of a reward of 1 at each goal, scaled to a maximum of 1; (G, S, A)."""
-    gamma = _check_discount(discount)
+    gamma = check_discount(discount)
     n_states, n_actions = move.n_states, move.n_actions
     result = np.empty((len(goals), n_states, n_actions))
     for first in range(0, len(goals), _GOALS_AT_ONCE):

@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from onlooker._transition_matrices import _Transitions
 from onlooker.baselines._soft_models import CausalModel, PathModel, SoftModel
 from onlooker.baselines.base import (
     TabularBaseline,
@@ -23,6 +22,7 @@ from onlooker.baselines.base import (
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.planning import value_iteration
+from onlooker.planning.transitions import Transitions
 from onlooker.progress import make_progress
 
 
@@ -152,14 +152,14 @@ class MaximumEntropyIRL(TabularBaseline):
         )
         return self
 
-    def _greedy(self, move: _Transitions, demos: Demonstrations) -> Array:
+    def _greedy(self, move: Transitions, demos: Demonstrations) -> Array:
         if self.horizon is None:
             return value_iteration(move, self.reward_, self.discount).policy
         longest = int(demos.lengths.max())
         return value_iteration(move, self.reward_, self.discount, horizon=longest).policy[0]
 
 
-def _model(entropy: str, move: _Transitions) -> SoftModel:
+def _model(entropy: str, move: Transitions) -> SoftModel:
     return CausalModel(move) if entropy == "causal" else PathModel(move)
 
 
@@ -176,7 +176,7 @@ class _Continuing:
     """The expert plans for ever; a trajectory is a piece of what it does."""
 
     def __init__(
-        self, demos: Demonstrations, move: _Transitions, discount: float, entropy: str
+        self, demos: Demonstrations, move: Transitions, discount: float, entropy: str
     ) -> None:
         states, next_states = demos.transitions()
         n, n_states = len(demos), move.n_states
@@ -200,7 +200,7 @@ class _Episodic:
     """Each trajectory is a plan of its own length; one backward pass serves all lengths."""
 
     def __init__(
-        self, demos: Demonstrations, move: _Transitions, discount: float, entropy: str
+        self, demos: Demonstrations, move: Transitions, discount: float, entropy: str
     ) -> None:
         if not 0 <= discount <= 1:
             raise ValueError(f"discount must be in [0, 1], got {discount!r}")

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import nnls
 
-from onlooker._transition_matrices import _Transitions
 from onlooker.baselines.base import (
     TabularBaseline,
     check_choice,
@@ -20,6 +19,7 @@ from onlooker.baselines.base import (
 )
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.planning import policy_iteration
+from onlooker.planning.transitions import Transitions
 from onlooker.progress import make_progress
 
 
@@ -159,7 +159,7 @@ class MaximumMarginIRL(TabularBaseline):
         return np.einsum("ns,nsa->sa", share, self.policies_)
 
 
-def _visits(move: _Transitions, policy: Array, starts: dict[int, Array], discount: float) -> Array:
+def _visits(move: Transitions, policy: Array, starts: dict[int, Array], discount: float) -> Array:
     """Discounted visits within the trajectories' lengths, averaged over trajectories."""
     chain = move.under(policy)
     mass = np.array(list(starts.values())).T

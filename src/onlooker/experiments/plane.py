@@ -92,7 +92,6 @@ def posterior_of(
         prior=prior,
         concentration=config.alpha,
         collapsed=True,
-        blocked=False,
         draws=len(draws),
         tune=0,
         thin=1,

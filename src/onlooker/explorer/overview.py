@@ -125,7 +125,6 @@ def _call(study: Study) -> str:
         f"problem, {in_short(plan.prior)}",
         f"concentration={plan.concentration!r}",
         *([] if plan.collapsed else ["collapsed=False"]),
-        *(["blocked=True"] if plan.blocked else []),
         f"draws={header['draws']}, tune={plan.tune}, chains={header['chains']}, thin={plan.thin}",
         f"random_state={plan.seed}",
     ]

@@ -112,8 +112,6 @@ def _advice(level: Level, r_hat: float, posterior: Posterior) -> str:
     if level == "good":
         return "Probabilities on this page can be taken as they are." + alone
     more = "Raise draws" if r_hat <= MOST_R_HAT else "Raise tune and draws"
-    if posterior.prior.can_block and not posterior.plan.blocked:
-        more += ", or try blocked=True"
     if level == "fair":
         return f"Probabilities on this page are rough. {more} for surer ones." + alone
     return (

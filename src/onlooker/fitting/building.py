@@ -229,8 +229,6 @@ def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> Parti
         given.setdefault("metric", base.metric)
         given.setdefault("decay", replace(base.decay, offset=0.0))
         return partitions.Potts(**given)
-    if given.get("method") == "metropolis":
-        given.setdefault("reassign", 0)  # it needs the neighbours that this method does without
     return replace(base, **given)
 
 

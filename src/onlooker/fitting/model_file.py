@@ -211,7 +211,6 @@ PRIORS: dict[str, dict[str, Check]] = {
         "self_link": hyper,
         "self_link_step": _one_of("slice", "metropolis"),
         "start": _one_of("nearest", "self"),
-        "method": _one_of("gibbs", "metropolis"),
         "tolerance": _number,
         "reassign": _from_0,
     },
@@ -284,7 +283,6 @@ _SAMPLING: dict[str, Check] = {
     "jobs": _count,
     "scheduler": _text,
     "collapsed": _yes_or_no,
-    "blocked": _yes_or_no,
     "nodes": _one_of("visited", "all"),
 }
 

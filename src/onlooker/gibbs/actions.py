@@ -47,14 +47,12 @@ def collapsed_actions(
     counts: Counts,
     data: Data,
     tables: Tables,
-    skip_single: bool,
     rng: np.random.Generator,
 ) -> None:
     """Draw every action with the controllers integrated out.
 
     ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α)``, ``k`` being the cluster of the
-    transition's node and α that of its component. With `skip_single`, nodes with one transition
-    are left to the blocked step.
+    transition's node and α that of its component.
     """
     n_nodes, n_actions = counts.node.shape
     policy = np.empty(n_actions)
@@ -62,7 +60,7 @@ def collapsed_actions(
     cumulative = np.empty(n_actions)
     for i in range(n_nodes):
         start, stop = data.first[i], data.first[i + 1]
-        if stop == start or (skip_single and stop == start + 1):
+        if stop == start:
             continue
         # Counts stay in `policy`, as n + α, until the node is done: every number is written anew
         # from the whole number that it stands for, so that no rounding adds up.
@@ -93,7 +91,6 @@ def ordinary_actions(
     counts: Counts,
     data: Data,
     controllers: Array,
-    skip_single: bool,
     rng: np.random.Generator,
 ) -> None:
     """Draw every action given the controllers: ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``."""
@@ -102,8 +99,6 @@ def ordinary_actions(
     cumulative = np.empty(n_actions)
     for i in range(n_nodes):
         start, stop = data.first[i], data.first[i + 1]
-        if skip_single and stop == start + 1:
-            continue
         k = labels[i]
         for t in range(start, stop):
             for j in range(n_actions):

@@ -35,9 +35,6 @@ class Chain:
         `PerController` or `DirichletMixture` give each controller one of its own.
     collapsed
         Integrate the controllers out rather than draw them.
-    blocked
-        Draw indicator and action of single-transition nodes together, where the partition's
-        sampler can.
     rng
         The chain's own generator.
     state
@@ -54,7 +51,6 @@ class Chain:
         *,
         alpha: Concentration,
         collapsed: bool,
-        blocked: bool = False,
         rng: np.random.Generator | None = None,
         state: State | None = None,
         point: Point | None = None,
@@ -64,7 +60,6 @@ class Chain:
         self.concentration = alpha
         self.mixture = mixture_of(alpha)
         self.collapsed = collapsed
-        self.blocked = blocked and partition.can_block
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
         self.parameters: ParameterSampler | None = None
@@ -158,7 +153,6 @@ class Chain:
             not self.collapsed,
             controllers,
             log_controllers,
-            self.blocked,
         )
 
     def sweep(self) -> None:
@@ -174,7 +168,6 @@ class Chain:
                 state.counts,
                 self.data,
                 self.tables,
-                self.blocked,
                 state.rng,
             )
         else:
@@ -184,7 +177,6 @@ class Chain:
                 state.counts,
                 self.data,
                 state.arrays["controllers"],
-                self.blocked,
                 state.rng,
             )
         if self.parameters is not None:

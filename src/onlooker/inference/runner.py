@@ -28,7 +28,6 @@ class Plan:
     prior: PartitionPrior
     concentration: Concentration
     collapsed: bool
-    blocked: bool
     draws: int
     tune: int
     thin: int
@@ -57,10 +56,6 @@ class Plan:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
                 "always integrated out; use collapsed=True"
-            )
-        if self.blocked and not self.prior.can_block:
-            raise ValueError(
-                f"{type(self.prior).__name__} has no blocked sampler; use blocked=False"
             )
 
     def _check_concentration(self) -> None:
@@ -92,7 +87,6 @@ class Plan:
             sampler,
             alpha=self.concentration,
             collapsed=self.collapsed,
-            blocked=self.blocked,
             rng=self.rng(chain),
             state=state,
             point=None if self.starts is None else _point(self.starts, chain),

@@ -28,8 +28,6 @@ class PartitionPrior:
 
     collapsed_only: ClassVar[bool] = False
     """Whether the sampler exists only with the controllers integrated out."""
-    can_block: ClassVar[bool] = True
-    """Whether indicators and actions can be drawn together (``blocked=True``)."""
 
     def sampler(self, problem: Problem) -> PartitionSampler:
         """Make the sampler for `problem`; costly preparations happen here, once."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
-
 from onlooker.checks import positive_integer, positive_number
 from onlooker.hyper import Exponential, LogUniform, Prior, check_hyper
 from onlooker.partitions.base import PartitionPrior
@@ -44,9 +42,6 @@ class DistanceDependent(PartitionPrior):
         How ν is drawn: ``"slice"``, or the paper's ``"metropolis"`` with the prior as proposal.
     start
         Where chains start: every node linked to its ``"nearest"`` neighbour or to ``"self"``.
-    method
-        How links are drawn: ``"gibbs"``, exactly from their conditional, or ``"metropolis"``, by
-        steps that need no list of neighbours: for decays that reach most of very many nodes.
     tolerance
         The decaying part of the similarity is stored where it exceeds this share of its maximum.
     reassign
@@ -63,12 +58,10 @@ class DistanceDependent(PartitionPrior):
     metric: Any = "euclidean"
     self_link_step: Literal["slice", "metropolis"] = "slice"
     start: Literal["nearest", "self"] = "nearest"
-    method: Literal["gibbs", "metropolis"] = "gibbs"
     tolerance: float = TOLERANCE
     reassign: int = 0
 
     collapsed_only: ClassVar[bool] = True
-    can_block: ClassVar[bool] = False
 
     @classmethod
     def inferred(cls, typical: float = 1.0, **others: Any) -> Self:
@@ -108,17 +101,7 @@ class DistanceDependent(PartitionPrior):
             )
         if self.start not in ("nearest", "self"):
             raise ValueError(f"start must be 'nearest' or 'self', got {self.start!r}")
-        if self.method not in ("gibbs", "metropolis"):
-            raise ValueError(f"method must be 'gibbs' or 'metropolis', got {self.method!r}")
-        if self.method == "metropolis" and self.n_neighbors is not None:
-            raise ValueError("method='metropolis' has no list of neighbours; set n_neighbors=None")
-        if self.method == "metropolis" and not self.decay.is_fixed:
-            raise ValueError(
-                "method='metropolis' keeps no distances to infer the decay from; give numbers as "
-                "its scale and offset, or use method='gibbs'"
-            )
-        if positive_integer("reassign", self.reassign, minimum=0) and self.method == "metropolis":
-            raise ValueError("method='metropolis' has no list of neighbours; set reassign=0")
+        positive_integer("reassign", self.reassign, minimum=0)
         if positive_number("tolerance", self.tolerance) >= 1:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
 
@@ -127,12 +110,8 @@ class DistanceDependent(PartitionPrior):
         return Geometry(problem.states, self.coordinates, self.metric)
 
     def sampler(self, problem: Problem) -> LinkSampler:
-        """Make the sampler; for Gibbs steps this finds the neighbours."""
-        from onlooker.partitions.links.sampler import (
-            LinkOptions,
-            LinkSampler,
-            MetropolisLinkSampler,
-        )
+        """Make the sampler; this finds the neighbours."""
+        from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
 
         nodes = self.geometry(problem).near_order
         layout = problem.layout_by(nodes)
@@ -141,9 +120,6 @@ class DistanceDependent(PartitionPrior):
         if not self.decay.is_fixed:
             return self._inferring(layout, geometry, options)
         geometry.warn_if_doubtful(self.decay)
-        if self.method == "metropolis":
-            geometry.pairs(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))  # or refuse
-            return MetropolisLinkSampler(layout, geometry, self.decay, self.self_link, options)
         graph = geometry.similarity(self.decay, self.n_neighbors, tolerance=self.tolerance)
         return LinkSampler(layout, graph, self.self_link, options)
 

@@ -29,6 +29,7 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
+MAX_DENSE = 50_000  # nodes up to which every pair may be stored
 _CHUNK = 1 << 22  # distances held at a time
 _SMALL = 5_000  # nodes up to which all distances may be computed just to be sure
 _FADED = 0.01  # a similarity that counts for little
@@ -254,32 +255,13 @@ class Geometry:
                 GeometryWarning,
             )
 
-    def pairs(self, first: Array, second: Array) -> Array:
-        """Distances between pairs of nodes, in the shape of the two arrays of nodes."""
-        if self.matrix is not None:
-            return self._among_nodes[first, second]
-        if self.norm is None:
-            raise ValueError(
-                f"metric {self.metric!r} has no formula for single pairs here; "
-                f"use one of {', '.join([*_MINKOWSKI, *_ON_EARTH])} or a matrix of distances"
-            )
-        apart = np.linalg.norm(self._nodes[first] - self._nodes[second], self.norm, axis=-1)
-        return self.from_norm(apart)
-
-    def row_sums(self, decay: Decay) -> Array:
-        """``Σ_{j ≠ i} f(d_ij)`` of every node, without keeping the similarities."""
-        n = len(self.states)
-        sums = np.full(n, decay.known_offset * (n - 1))
-        for row, _, distance in self._near(decay.radius(TOLERANCE)):
-            sums += np.bincount(row, weights=decay.local(distance), minlength=n)
-        return sums
-
     def _near(self, radius: float) -> Iterator[tuple[Array, Array, Array]]:
         """Triplets (row, column, distance) of distinct nodes within `radius`, in blocks of rows.
 
         Blocks follow each other, and within one the triplets are sorted by row and column.
         """
         n = len(self.states)
+        self._refuse_too_many(radius)
         by_tree = self.norm is not None and np.isfinite(radius)
         block = self._rows_at_once(radius) if by_tree else max(1, _CHUNK // n)
         for start in range(0, n, block):
@@ -302,13 +284,29 @@ class Geometry:
             order = np.lexsort((column, row))
             yield row[order], column[order], distance[order]
 
+    def _refuse_too_many(self, radius: float) -> None:
+        """Refuse a decay that reaches more pairs than can be stored."""
+        n = len(self.states)
+        if n <= MAX_DENSE or (self.norm is None and np.isfinite(radius)):
+            return
+        reached = n if np.isinf(radius) else self._reached(radius).mean()
+        if reached * n > MAX_DENSE**2:
+            raise ValueError(
+                f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them: "
+                f"{reached * n:.1e} pairs are too many to store; set n_neighbors, such as "
+                "n_neighbors=100, or give a smaller scale"
+            )
+
+    def _reached(self, radius: float) -> Array:
+        """Nodes within `radius` of a few of them."""
+        few = self._nodes[:: max(1, len(self._nodes) // 100)]
+        return np.asarray(
+            self._tree.query_ball_point(few, self.to_norm(radius), p=self.norm, return_length=True)
+        )
+
     def _rows_at_once(self, radius: float) -> int:
         """So many nodes that the pairs within `radius` fit into memory, judged by a few of them."""
-        few = self._nodes[:: max(1, len(self._nodes) // 100)]
-        reached = self._tree.query_ball_point(
-            few, self.to_norm(radius), p=self.norm, return_length=True
-        )
-        return int(np.clip(_CHUNK // reached.max(), 1, _ROWS))
+        return int(np.clip(_CHUNK // self._reached(radius).max(), 1, _ROWS))
 
     def _rows(self, start: int, stop: int) -> Array:
         """Distances from some nodes to all."""

@@ -58,8 +58,6 @@ class FiniteIndicators:
         auxiliary chains by which the latter is inferred.
     """
 
-    can_block = True
-
     def __init__(
         self,
         layout: Layout,
@@ -135,10 +133,8 @@ class FiniteIndicators:
         update_indicators(
             0,
             state.labels,
-            state.actions,
             state.counts,
             slots_of(state),
-            data,
             self._prior(state),
             scheme,
             state.rng,
@@ -192,8 +188,6 @@ def potts_energy(labels: Array, graph: Similarity) -> float:
 class RestaurantIndicators:
     """Indicators of the Chinese restaurant process: as many clusters as it takes."""
 
-    can_block = True
-
     def __init__(self, layout: Layout, gamma: float | Prior, n_start: int = 8) -> None:
         self.layout = layout
         self.n_nodes = layout.n_nodes
@@ -221,10 +215,8 @@ class RestaurantIndicators:
             node = update_indicators(
                 node,
                 state.labels,
-                state.actions,
                 state.counts,
                 slots_of(state),
-                data,
                 prior,
                 scheme,
                 state.rng,

@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.categorical import draw_log, invert
+from onlooker.gibbs.categorical import draw_log
 from onlooker.gibbs.dirichlet import dirichlet
-from onlooker.gibbs.state import Counts, Data, Tables
+from onlooker.gibbs.state import Counts, Tables
 from onlooker.inference.components import draw_component, log_dm_by_component
 
 WEIGHTS, COUNTS, POTTS = 0, 1, 2
@@ -54,7 +54,6 @@ class Scheme(NamedTuple):
     ordinary: bool
     controllers: Array
     log_controllers: Array
-    blocked: bool
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -107,16 +106,20 @@ def _log_prior(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_log_fit(
-    out: Array, played: Array, n_played: int, i: int, counts: Counts, slots: Slots, scheme: Scheme
+    out: Array,
+    played: Array,
+    n_played: int,
+    n_own: int,
+    i: int,
+    counts: Counts,
+    slots: Slots,
+    scheme: Scheme,
 ) -> None:
     """Add how well node i's actions fit each cluster in use.
 
     Collapsed: ``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``. Ordinary: ``Σ_j φ_ij ln θ_kj``.
     """
     phi = counts.node[i]
-    n_own = 0
-    for q in range(n_played):
-        n_own += phi[played[q]]
     action, total = scheme.tables.action, scheme.tables.total
     component = scheme.tables.component
     for p in range(slots.n[0]):
@@ -136,46 +139,6 @@ def _add_log_fit(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_log_blocked_fit(
-    out: Array, likelihood: Array, counts: Counts, slots: Slots, scheme: Scheme
-) -> None:
-    """Add ``ln Σ_j ℓ_j · policy_kj``: the fit of one transition, its action summed out."""
-    n_actions = len(likelihood)
-    alphas, component = scheme.tables.alpha, scheme.tables.component
-    for p in range(slots.n[0]):
-        k = slots.order[p]
-        fit = 0.0
-        if scheme.ordinary:
-            for j in range(n_actions):
-                fit += likelihood[j] * scheme.controllers[k, j]
-        else:
-            alpha = alphas[component[k]]
-            for j in range(n_actions):
-                fit += likelihood[j] * (counts.cluster[k, j] + alpha)
-            fit /= counts.total[k] + n_actions * alpha
-        out[p] += np.log(fit)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _draw_action(
-    likelihood: Array, k: int, counts: Counts, scheme: Scheme, running: Array, uniform: float
-) -> int:
-    """Draw the action of a blocked step, the cluster `k` being chosen (-1: a new one)."""
-    n_actions = len(likelihood)
-    alpha = scheme.tables.alpha[scheme.tables.component[max(k, 0)]]
-    total = 0.0
-    for j in range(n_actions):
-        if k < 0:
-            total += likelihood[j]
-        elif scheme.ordinary:
-            total += likelihood[j] * scheme.controllers[k, j]
-        else:
-            total += likelihood[j] * (counts.cluster[k, j] + alpha)
-        running[j] = total
-    return invert(running, n_actions, uniform)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def move(i: int, k: int, sign: int, counts: Counts) -> None:
     """Add node i's counts to slot k, or take them out."""
     own = 0
@@ -190,19 +153,16 @@ def move(i: int, k: int, sign: int, counts: Counts) -> None:
 def update_indicators(
     start: int,
     labels: Array,
-    actions: Array,
     counts: Counts,
     slots: Slots,
-    data: Data,
     prior: IndicatorPrior,
     scheme: Scheme,
     rng: np.random.Generator,
 ) -> int:
     """Draw the indicator of every node from `start` on, given all the others.
 
-    With ``scheme.blocked``, a node with one transition draws indicator and action together,
-    ``p(k, j) ∝ p(z_i = k | z_-i) · ℓ_j · policy_kj``. Where controllers have concentrations of
-    their own, that of a new one is integrated out, then drawn.
+    Where controllers have concentrations of their own, that of a new one is integrated out, then
+    drawn.
 
     Returns the number of nodes, or the node to go on from once there are more slots.
     """
@@ -210,7 +170,6 @@ def update_indicators(
     capacity = len(slots.order)
     log_weights = np.empty(capacity + 1)
     field = np.empty(capacity)
-    running = np.empty(n_actions)
     played = np.empty(n_actions, dtype=np.int64)
     tables = scheme.tables
     by_component = np.empty(len(tables.alpha))
@@ -223,34 +182,20 @@ def update_indicators(
             close_slot(slots, k)
         _log_prior(log_weights, field, i, labels, counts.size, slots, prior)
         n = slots.n[0]
-        t = data.first[i]
-        n_own = data.first[i + 1] - t
-        blocked = scheme.blocked and n_own == 1
-        n_played = 0
-        if blocked:
-            _add_log_blocked_fit(log_weights, data.likelihood[t], counts, slots, scheme)
-        else:
-            for j in range(n_actions):
-                if counts.node[i, j] > 0:
-                    played[n_played] = j
-                    n_played += 1
-            _add_log_fit(log_weights, played, n_played, i, counts, slots, scheme)
+        n_own = n_played = 0
+        for j in range(n_actions):
+            if counts.node[i, j] > 0:
+                played[n_played] = j
+                n_played += 1
+                n_own += counts.node[i, j]
+        _add_log_fit(log_weights, played, n_played, n_own, i, counts, slots, scheme)
         if prior.new > 0:
-            if blocked:
-                fit = np.log(data.likelihood[t].sum() / n_actions)
-            else:
-                fit = log_dm_by_component(counts.node[i], n_own, tables, by_component)
+            fit = log_dm_by_component(counts.node[i], n_own, tables, by_component)
             log_weights[n] = np.log(prior.new) + fit
             n += 1
         drawn = draw_log(log_weights, n, rng.random())
         fresh = drawn == slots.n[0]
         k = open_slot(slots) if fresh else slots.order[drawn]
-        if blocked:
-            source = -1 if fresh else k
-            j = _draw_action(data.likelihood[t], source, counts, scheme, running, rng.random())
-            counts.node[i, actions[t]] -= 1
-            counts.node[i, j] += 1
-            actions[t] = j
         if fresh:
             tables.component[k] = draw_component(counts.node[i], n_own, tables, by_component, rng)
         if fresh and scheme.ordinary:

@@ -22,8 +22,6 @@ class PartitionSampler(Protocol):
     """How nodes and transitions lie in the kernels' arrays."""
     n_slots: int
     """Slots to start with."""
-    can_block: bool
-    """Whether `update` draws the actions of single-transition nodes along, if asked to."""
 
     def start(self, rng: np.random.Generator) -> Start:
         """Draw where to start."""
@@ -37,8 +35,6 @@ class PartitionSampler(Protocol):
 
 class FixedPartition:
     """Every node is its own cluster: the static model."""
-
-    can_block = False
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

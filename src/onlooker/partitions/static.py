@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from onlooker.partitions.base import PartitionPrior
 from onlooker.problem.problem import Problem
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 @dataclass
 class Static(PartitionPrior):
     """Every state has a controller of its own; nothing is shared and nothing is clustered."""
-
-    can_block: ClassVar[bool] = False
 
     def sampler(self, problem: Problem) -> FixedPartition:
         """Make the sampler."""

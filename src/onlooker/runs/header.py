@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "run.json"
 _KINDS = ("class", "opaque")
-_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0}
+_GONE: dict[str, Any] = {"blocked": False, "tempering": None, "split_merge": 0, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
-_OPTIONS = ("collapsed", "blocked", "tune", "thin")
+_OPTIONS = ("collapsed", "tune", "thin")
 
 
 class StoreMismatchError(SettingError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,9 +15,7 @@ from onlooker.gibbs.slices import (
 )
 from onlooker.gibbs.state import Data, State
 from onlooker.hyper import Prior
-from onlooker.inference.metropolis import draw_candidates, log_proposal, metropolis_links
-from onlooker.partitions.decay import Decay
-from onlooker.partitions.geometry import Geometry, Similarity
+from onlooker.partitions.geometry import Similarity
 from onlooker.partitions.indicators import Scheme
 from onlooker.partitions.links.forest import Forest, make_forest
 from onlooker.partitions.links.kernels import (
@@ -46,8 +43,6 @@ class LinkOptions:
 
     start: Literal["nearest", "self"] = "nearest"
     nu_step: Literal["slice", "metropolis"] = "slice"
-    tries: int = 8
-    """Metropolis steps a node and sweep, for the sampler without neighbours."""
     economy: Economy | None = None
     """None: what pays at the problem's size."""
     reassign: int = 0
@@ -56,8 +51,6 @@ class LinkOptions:
 
 class LinkSampler:
     """Links of the distance-dependent CRP; clusters are the components of their graph."""
-
-    can_block = False
 
     def __init__(
         self,
@@ -168,64 +161,3 @@ class LinkSampler:
 
     def _log_link_weights(self, links: Array, nu: float) -> float:
         return log_link_weights(links, self.graph, nu)
-
-
-class MetropolisLinkSampler(LinkSampler):
-    """The same target, without any list of neighbours: for dense decays and many nodes."""
-
-    def __init__(
-        self,
-        layout: Layout,
-        geometry: Geometry,
-        decay: Decay,
-        nu: float | Prior,
-        options: LinkOptions,
-    ) -> None:
-        self.layout = layout
-        self.n_slots = layout.n_nodes
-        self.geometry = geometry
-        self.decay = decay
-        self.nu = nu
-        self.options = options
-
-    @cached_property
-    def _row_sums(self) -> Array:
-        return self.geometry.row_sums(self.decay)
-
-    def row_sums_at(self, state: State) -> Array:
-        """``Σ_{j ≠ i} f(d_ij)``: computed once, block by block, from all pairs in reach."""
-        return self._row_sums
-
-    def _start_links(self) -> Array:
-        links = np.arange(self.n_slots)
-        if self.options.start == "nearest" and self.n_slots > 1:
-            nearest, distance = (found[:, 0] for found in self.geometry.nearest(1))
-            links = np.where(self.decay(distance) > 0, nearest, links)
-        return links
-
-    def _log_weight(self, targets: Array, nu: float) -> Array:
-        """``ln [ν or f(d_ij)]`` for ``targets[i] = j``, or rows of them."""
-        node = np.arange(self.n_slots).reshape(-1, *(1,) * (targets.ndim - 1))
-        similarity = self.decay(self.geometry.pairs(np.broadcast_to(node, targets.shape), targets))
-        with np.errstate(divide="ignore"):
-            return np.log(np.where(targets == node, nu, similarity))
-
-    def _draw_links(self, state: State, data: Data, scheme: Scheme) -> None:
-        forest, nu = self.forest(state), state.hyper["nu"]
-        candidates = draw_candidates(self.n_slots, self.options.tries, state.rng)
-        links = forest.link.astype(np.int64)
-        metropolis_links(
-            state.labels,
-            forest,
-            slots_of(state),
-            state.counts,
-            scheme.tables,
-            candidates,
-            self._log_weight(candidates, nu) - log_proposal(candidates),
-            self._log_weight(links, nu) - log_proposal(links),
-            self._economy,
-            state.rng,
-        )
-
-    def _log_link_weights(self, links: Array, nu: float) -> float:
-        return float(self._log_weight(links.astype(np.int64), nu).sum())

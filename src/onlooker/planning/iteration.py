@@ -1,13 +1,4 @@
-"""Planning in tabular worlds: (soft) value and policy iteration, evaluation, state visitation.
-
-Transitions ``T`` are a dense ``(S, A, S)`` array, a list of one ``(S, S)`` scipy.sparse matrix an
-action, or a `TabularDynamics`. Rewards are ``r(s)``, shape ``(S,)``, or ``r(s, a)``, shape
-``(S, A)``, collected when leaving ``s``:
-
-    Q(s, a) = r(s, a) + γ Σ_s' T(s'|s, a) V(s').
-
-A temperature τ > 0 replaces ``max_a`` by ``τ log Σ_a exp(·/τ)``, computed in log space.
-"""
+"""Value and policy iteration, and the visits of a policy."""
 
 from __future__ import annotations
 
@@ -15,28 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike
 
-from onlooker._transition_matrices import _ROW_TOLERANCE, _transition_matrices, _Transitions
-
-__all__ = [
-    "Plan",
-    "greedy_policy",
-    "policy_evaluation",
-    "policy_iteration",
-    "soft_policy",
-    "soft_value_iteration",
-    "state_visitation",
-    "value_iteration",
-]
-
-Floats = NDArray[np.float64]
+from onlooker.planning.bellman import (
+    Floats,
+    back_up,
+    check_discount,
+    evaluate,
+    macqueen_bounds,
+    visit_forever,
+)
+from onlooker.planning.transitions import ROW_TOLERANCE, Transitions, as_transitions
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a planner found.
+class Solution:
+    """The solution of a planning problem.
 
     Attributes
     ----------
@@ -65,7 +50,7 @@ def value_iteration(
     tolerance: float = 1e-6,
     max_iter: int = 100_000,
     initial: ArrayLike | None = None,
-) -> Plan:
+) -> Solution:
     """Solve ``V = max_a Q`` by iteration; the values are within `tolerance` of the solution.
 
     MacQueen's bounds are used: one step ``Δ`` of the iteration confines the solution to
@@ -85,7 +70,7 @@ def soft_value_iteration(
     tolerance: float = 1e-6,
     max_iter: int = 100_000,
     initial: ArrayLike | None = None,
-) -> Plan:
+) -> Solution:
     """Solve ``V = τ log Σ_a exp(Q/τ)``; the policy is ``exp((Q − V)/τ)``.
 
     See `value_iteration` for the bounds and the horizon.
@@ -104,15 +89,15 @@ def policy_iteration(
     tolerance: float = 1e-6,
     max_iter: int = 1000,
     initial: ArrayLike | None = None,
-) -> Plan:
+) -> Solution:
     """Evaluate and improve in turn, starting from the policy that is greedy for `initial` values.
 
     Newton's method on the Bellman equation: few iterations, each with a linear solve (dense
     transitions) or an evaluation by iteration (sparse ones). A positive `temperature` solves the
     soft equation instead.
     """
-    move = _transition_matrices(T)
-    gamma = _check_discount(discount)
+    move = as_transitions(T)
+    gamma = check_discount(discount)
     r = _check_reward(reward, move)
     if not temperature >= 0:
         raise ValueError(f"temperature must not be negative, got {temperature!r}")
@@ -120,8 +105,8 @@ def policy_iteration(
     n_iter = 0
     while True:
         q = r + gamma * move.expect(values)
-        new = _backup(q, temperature)
-        low, high = _macqueen(new - values, gamma)
+        new = back_up(q, temperature)
+        low, high = macqueen_bounds(new - values, gamma)
         residual = 0.5 * (high - low)
         if residual <= tolerance or n_iter == max_iter:
             break
@@ -129,30 +114,11 @@ def policy_iteration(
         gain = (policy * r).sum(axis=1) + temperature * _entropy(policy)
         # A policy that is about to change is not worth evaluating to the last digit.
         accuracy = 0.1 * max(tolerance, residual)
-        values = _evaluate(move.under(policy), gain, gamma, accuracy, new)
+        values = evaluate(move.under(policy), gain, gamma, accuracy, new)
         n_iter += 1
     values = new + 0.5 * (low + high)
     q = r + gamma * move.expect(values)
-    return Plan(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
-
-
-def policy_evaluation(
-    T: Any,
-    policy: ArrayLike,
-    reward: ArrayLike,
-    discount: float,
-    *,
-    tolerance: float = 1e-8,
-) -> Floats:
-    """Values of a policy: ``V = Σ_a π(a|s) Q(s, a)``, shape ``(S,)``.
-
-    Dense transitions are solved directly; sparse ones iterated until within `tolerance`.
-    """
-    move = _transition_matrices(T)
-    gamma = _check_discount(discount)
-    policy_ = _check_policy(policy, move)
-    gain = (policy_ * _check_reward(reward, move)).sum(axis=1)
-    return _evaluate(move.under(policy_), gain, gamma, tolerance, None)
+    return Solution(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
 
 
 def state_visitation(
@@ -175,18 +141,18 @@ def state_visitation(
         Number of states of a trajectory (``t < horizon``); None for infinitely many, which needs
         ``discount < 1``. The visits then sum to ``1/(1 − γ)``.
     """
-    move = _transition_matrices(T)
+    move = as_transitions(T)
     first = np.asarray(start, dtype=float)
     if first.shape != (move.n_states,):
         raise ValueError(f"start must have shape ({move.n_states},), got {first.shape}")
-    if not (np.all(first >= 0) and abs(first.sum() - 1) <= _ROW_TOLERANCE):
+    if not (np.all(first >= 0) and abs(first.sum() - 1) <= ROW_TOLERANCE):
         raise ValueError("start must be a distribution: non-negative, sum 1")
     if horizon is None:
-        gamma = _check_discount(discount)
-        return _visit_forever(
+        gamma = check_discount(discount)
+        return visit_forever(
             move.under(_check_policy(policy, move)), first, gamma, tolerance * (1 - gamma)
         )
-    gamma = _check_discount(discount, finite=True)
+    gamma = check_discount(discount, finite=True)
     n_steps = _check_horizon(horizon) - 1
     steps = np.asarray(policy, dtype=float)
     if steps.ndim == 3:
@@ -230,17 +196,17 @@ def _value_iteration(
     tolerance: float,
     max_iter: int,
     initial: ArrayLike | None,
-) -> Plan:
-    move = _transition_matrices(T)
-    gamma = _check_discount(discount, finite=horizon is not None)
+) -> Solution:
+    move = as_transitions(T)
+    gamma = check_discount(discount, finite=horizon is not None)
     r = _check_reward(reward, move)
     values = _initial_values(initial, move)
     if horizon is not None:
         return _backward_induction(move, r, gamma, temperature, _check_horizon(horizon), values)
     n_iter = 0
     while True:
-        new = _backup(r + gamma * move.expect(values), temperature)
-        low, high = _macqueen(new - values, gamma)
+        new = back_up(r + gamma * move.expect(values), temperature)
+        low, high = macqueen_bounds(new - values, gamma)
         residual = 0.5 * (high - low)
         n_iter += 1
         if residual <= tolerance or n_iter >= max_iter:
@@ -248,27 +214,19 @@ def _value_iteration(
         values = new
     values = new + 0.5 * (low + high)
     q = r + gamma * move.expect(values)
-    return Plan(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
+    return Solution(values, q, _policy(q, temperature), residual <= tolerance, n_iter, residual)
 
 
 def _backward_induction(
-    move: _Transitions, r: Floats, gamma: float, temperature: float, horizon: int, last: Floats
-) -> Plan:
+    move: Transitions, r: Floats, gamma: float, temperature: float, horizon: int, last: Floats
+) -> Solution:
     """The first axis of the result is time; `last` are the values after the final action."""
     q = np.empty((horizon, *r.shape))
     values = np.empty((horizon, len(r)))
     for t in range(horizon - 1, -1, -1):
         q[t] = r + gamma * move.expect(last)
-        values[t] = last = _backup(q[t], temperature)
-    return Plan(values, q, _policy(q, temperature), True, horizon, 0.0)
-
-
-def _backup(q: Floats, temperature: float) -> Floats:
-    top = q.max(axis=-1)
-    if temperature == 0.0:
-        return np.asarray(top)
-    spread = np.exp((q - top[..., None]) / temperature).sum(axis=-1)
-    return np.asarray(top + temperature * np.log(spread))
+        values[t] = last = back_up(q[t], temperature)
+    return Solution(values, q, _policy(q, temperature), True, horizon, 0.0)
 
 
 def _policy(q: Floats, temperature: float) -> Floats:
@@ -280,56 +238,13 @@ def _entropy(policy: Floats) -> Floats:
     return np.asarray(-(policy * np.log(positive)).sum(axis=-1))
 
 
-def _macqueen(step: Floats, gamma: float) -> tuple[float, float]:
-    """How far the solution may lie below and above the iterate after this step."""
-    scale = gamma / (1.0 - gamma)
-    return scale * float(step.min()), scale * float(step.max())
-
-
-def _evaluate(
-    P: Any, gain: Floats, gamma: float, tolerance: float, initial: Floats | None
-) -> Floats:
-    """Solve ``V = gain + γ P V``."""
-    if not sparse.issparse(P):
-        return np.asarray(np.linalg.solve(np.eye(len(gain)) - gamma * P, gain))
-    values = np.zeros(len(gain)) if initial is None else initial
-    # Rounding keeps the bounds from closing below a few units in the last place.
-    floor = 64 * np.finfo(float).eps / (1.0 - gamma) ** 2 * float(np.abs(gain).max())
-    while True:
-        new = gain + gamma * (P @ values)
-        low, high = _macqueen(new - values, gamma)
-        values = new
-        if 0.5 * (high - low) <= max(tolerance, floor):
-            return np.asarray(values + 0.5 * (low + high))
-
-
-def _visit_forever(P: Any, start: Floats, gamma: float, tolerance: float) -> Floats:
-    """Solve ``D = start + γ Pᵀ D``."""
-    if not sparse.issparse(P):
-        return np.asarray(np.linalg.solve(np.eye(len(start)) - gamma * P.T, start))
-    backwards = P.T.tocsr()
-    now, total, mass = start, start.copy(), 1.0
-    while mass > tolerance:
-        now = gamma * (backwards @ now)
-        total += now
-        mass *= gamma
-    return total
-
-
-def _check_discount(discount: float, finite: bool = False) -> float:
-    if not (0.0 <= discount < 1.0 or (finite and discount == 1.0)):
-        remedy = "" if finite else "; without discounting, give a horizon"
-        raise ValueError(f"discount must be in [0, 1), got {discount!r}{remedy}")
-    return float(discount)
-
-
 def _check_horizon(horizon: int) -> int:
     if not isinstance(horizon, int | np.integer) or horizon < 1:
         raise ValueError(f"horizon must be a positive integer, got {horizon!r}")
     return int(horizon)
 
 
-def _check_reward(reward: ArrayLike, move: _Transitions) -> Floats:
+def _check_reward(reward: ArrayLike, move: Transitions) -> Floats:
     r = np.asarray(reward, dtype=float)
     if r.shape == (move.n_states,):
         r = np.repeat(r[:, None], move.n_actions, axis=1)
@@ -343,19 +258,19 @@ def _check_reward(reward: ArrayLike, move: _Transitions) -> Floats:
     return r
 
 
-def _check_policy(policy: ArrayLike, move: _Transitions) -> Floats:
+def _check_policy(policy: ArrayLike, move: Transitions) -> Floats:
     p = np.asarray(policy, dtype=float)
     if p.shape != (move.n_states, move.n_actions):
         raise ValueError(
             f"policy must have shape ({move.n_states}, {move.n_actions}), got {p.shape}"
         )
-    good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= _ROW_TOLERANCE)
+    good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= ROW_TOLERANCE)
     if not good.all():
         raise ValueError(f"policy[{np.flatnonzero(~good)[0]}] is no distribution over the actions")
     return p
 
 
-def _initial_values(initial: ArrayLike | None, move: _Transitions) -> Floats:
+def _initial_values(initial: ArrayLike | None, move: Transitions) -> Floats:
     if initial is None:
         return np.zeros(move.n_states)
     values = np.array(initial, dtype=float)
