@@ -8,7 +8,6 @@ import pytest
 from small_runs import assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior
-from onlooker.explorer.study import hold
 from onlooker.hyper import (
     DirichletMixture,
     Exponential,
@@ -157,7 +156,7 @@ def test_a_place_far_from_everything_has_the_uniform_policy(posterior):
 
 
 def test_drawn_controllers_have_the_moments_that_are_claimed(posterior):
-    clusters = next(posterior._predictor.blocks())
+    clusters = next(posterior.predictor.blocks())
     rng = np.random.default_rng(0)
     draws = np.array([clusters.thetas(rng) for _ in range(4000)])
     error = draws.std(axis=0) / math.sqrt(4000)
@@ -182,5 +181,5 @@ def replace_predictor(posterior):
     """A posterior whose predictor is the one of the explorer."""
     made = Posterior.__new__(Posterior)
     made.__dict__.update({k: v for k, v in posterior.__dict__.items() if k != "_at_nodes"})
-    hold(made)
+    made.predictor.keep_counts = True
     return made

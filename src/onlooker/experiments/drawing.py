@@ -79,6 +79,14 @@ def curves(
         ax.fill_between(mean.index, mean - sd, mean + sd, color=colour, alpha=0.18, lw=0)
 
 
+def legend_below(ax: Axes, columns: int = 3) -> None:
+    """Below the axes, where it covers nothing."""
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=columns, frameon=False,
+        columnspacing=1.0, handletextpad=0.4,
+    )  # fmt: skip
+
+
 def legend_outside(figure: Figure, ax: Axes, columns: int) -> None:
     """Below all panels, where it covers nothing."""
     handles, labels = ax.get_legend_handles_labels()

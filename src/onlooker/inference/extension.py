@@ -12,7 +12,7 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.rollout import draw_actions
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
-from onlooker.prediction.neighbours import Finder
+from onlooker.prediction.neighbours import NeighbourSearch
 from onlooker.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _starts(
     starts, ends = demos.transitions()
     last = np.arange(1, posterior.n_chains + 1) * posterior.n_draws - 1
     actions = []
-    for chain, policy in enumerate(posterior._policies(starts, last)):
+    for chain, policy in enumerate(posterior.predictor.each(starts, last)):
         world: Any = problem.dynamics
         if problem.parameters:
             world = world.at({k: float(posterior.hyper[k][chain, -1]) for k in problem.parameters})
@@ -77,4 +77,4 @@ def _old_nodes(posterior: Posterior, states: Array, rng: np.random.Generator) ->
     geometry = posterior.prior.geometry(posterior.problem)
     if geometry is None or len(states) == 0:
         return rng.integers(posterior.problem.n_nodes, size=len(states))
-    return np.asarray(Finder(geometry).nearest(states))
+    return np.asarray(NeighbourSearch(geometry).nearest(states))
