@@ -82,12 +82,12 @@ def anomaly(
     require_folder(csv_file)
     from onlooker import Demonstrations
     from onlooker import anomaly as scoring
-    from onlooker.findings.opened import open_run
+    from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
     from onlooker.fitting.wording import as_option
 
     say = teller(as_json)
-    opened = open_run(run)
+    opened = OpenedRun.read(run)
     for note in opened.notes:
         say(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
