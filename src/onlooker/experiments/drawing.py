@@ -30,7 +30,7 @@ DASHES: tuple[Any, ...] = (
 _STYLE: Any = {"font.size": 10, "axes.titlesize": 11, "svg.hashsalt": "onlooker"}
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, layout: Any = "constrained") -> Figure:
     """A figure that needs no window."""
     plot.require_matplotlib()
     from matplotlib import rc_context
@@ -38,7 +38,7 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
     return figure
 

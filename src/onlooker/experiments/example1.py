@@ -84,7 +84,9 @@ def recognise(
 
 def draw(example: Example, folder: Path) -> Path:
     """Write ``example1.png`` and ``example1.svg`` into `folder`; return the first."""
-    figure = new_figure(14.5, 10.0)
+    # By hand: the automatic layout makes room for legends at the cost of equal panels.
+    figure = new_figure(14.5, 10.6, layout="none")
+    figure.subplots_adjust(0.045, 0.115, 0.985, 0.965, wspace=0.18, hspace=0.38)
     axes = [figure.add_subplot(2, 3, place) for place in (1, 2, 3, 4, 5)]
     partition.panels(axes[:4], example.table, example.demos, example.config)
     plot.n_controllers(example.posterior, axes[4], truth=example.n_controllers)

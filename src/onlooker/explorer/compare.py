@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.consensus import adjusted_rand_index, variation_of_information
+from onlooker.consensus import variation_of_information
 from onlooker.explorer.packing import pack
 from onlooker.explorer.view import RunView
 
@@ -37,7 +37,9 @@ def compare(first: RunView, second: RunView) -> dict[str, Any]:
     }
     if len(shared) > 1:
         one, other = first.reference.labels[shared], second.reference.labels[there[shared]]
-        result["rand"] = float(adjusted_rand_index(one, other))
+        from sklearn.metrics import adjusted_rand_score
+
+        result["rand"] = float(adjusted_rand_score(one, other))
         result["variation"] = float(variation_of_information(one, other))
     if mine.problem.n_actions == theirs.problem.n_actions and len(asked):
         result |= _distances(first, second, asked)
