@@ -11,7 +11,7 @@ from small_runs import made_up, plane_problem, quick
 from onlooker import Posterior, sample
 from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.hyper import CONCENTRATION, Gamma, LogUniform, PerController
+from onlooker.hyper import CONCENTRATION, Gamma, LogUniform
 from onlooker.inference.draws import Draws
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
@@ -221,7 +221,7 @@ def test_the_median_decides_and_the_range_is_that_of_the_logarithm():
     assert at_bounds(_drawn(Mixing(2), {"alpha": values})) == []
 
 
-@pytest.mark.parametrize("concentration", [0.25, Gamma(2.0, 4.0), PerController()])
+@pytest.mark.parametrize("concentration", [0.25, Gamma(2.0, 4.0)])
 def test_what_is_fixed_or_has_no_bound_is_not_listed(concentration):
     assert at_bounds(_drawn(Mixing(2), {"alpha": 0.25}, concentration)) == []
 

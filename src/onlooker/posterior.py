@@ -13,7 +13,6 @@ import numpy as np
 from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import unknown_parameters
-from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
 from onlooker.partitions.weights import Strategy
 from onlooker.prediction.forecast import Forecast
@@ -159,7 +158,6 @@ class Posterior:
             {name: values.ravel() for name, values in self.hyper.items()},
             self.plan.seed,
             self._starts(),
-            mixture=mixture_of(self.plan.concentration),
         )
 
     def _starts(self) -> Array | None:
@@ -242,14 +240,6 @@ class Posterior:
         tail = (1 - interval) / 2
         low, high = self._predictor.quantiles(queries, node, rule, (tail, 1 - tail))
         return PolicyInterval(mean, low, high)
-
-    def concentration(self) -> Array:
-        """``(N,)``: the posterior mean of the concentration α of each node's controller.
-
-        Where each controller has its own (`onlooker.hyper.PerController`), it tells those that
-        nearly always play the same action (small) from those that play many (large).
-        """
-        return self._predictor.alpha_at_nodes()
 
     def _rule(self, extrapolate: Strategy | None, n_neighbors: int | None) -> Rule:
         return make_rule(self.prior, extrapolate, n_neighbors)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
-from onlooker.hyper import Concentration, Prior
+from onlooker.hyper import Prior
 from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import PartitionPrior
@@ -73,7 +73,7 @@ client, random_state
         *,
         nodes: Literal["visited", "all"] | Any = "visited",
         extrapolate: Strategy | None = None,
-        concentration: Concentration = 1.0,
+        concentration: float | Prior = 1.0,
         collapsed: bool = True,
         draws: int = 1000,
         tune: int = 500,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from onlooker.checks import positive_integer
 from onlooker.diagnostics import check_convergence
-from onlooker.hyper import Concentration
+from onlooker.hyper import Prior
 from onlooker.inference.draws import Draws, join
 from onlooker.inference.runner import Plan, Runner, seed_of
 from onlooker.progress import Progress, make_progress
@@ -32,7 +32,7 @@ _POLL = 0.05  # seconds between two looks at the chains
 def sample(
     problem: Problem,
     prior: PartitionPrior,
-    concentration: Concentration = 1.0,
+    concentration: float | Prior = 1.0,
     collapsed: bool = True,
     draws: int = 1000,
     tune: int = 500,
@@ -55,9 +55,7 @@ def sample(
     prior
         Which partitions are believable.
     concentration
-        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it, and
-        ``PerController(prior)`` lets each controller have its own, so that deterministic and
-        stochastic ones can live side by side.
+        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
     collapsed
         Integrate the controllers out (faster mixing) rather than draw them.
     draws, tune, chains, thin

@@ -100,7 +100,7 @@ def test_collapsed_actions_follow_the_other_actions_of_their_cluster():
         np.ones(n, dtype=np.int64),
     )
     actions, labels = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
-    tables, rng = make_tables(ALPHA, 3, n, n), np.random.default_rng(0)
+    tables, rng = make_tables(ALPHA, 3, n), np.random.default_rng(0)
     collapsed_actions(actions, labels, counts, data, tables, rng)
     weights = ell * (xi - np.array([1, 0, 0]) + ALPHA)
     assert is_drawn_from(np.bincount(actions, minlength=3), weights)

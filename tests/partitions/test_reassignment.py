@@ -187,7 +187,7 @@ def broken_pass(fault):
         controllers = np.empty(counts.cluster.shape)
         for p in range(slots.n[0]):
             k = slots.order[p]
-            dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+            dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
         update_controllers(controllers, slots, forest, counts, tables, data, rng)
         fits = log_fits(controllers, slots, data)
         if twice:
@@ -198,7 +198,7 @@ def broken_pass(fault):
         if stale:
             for p in range(slots.n[0]):
                 k = slots.order[p]
-                dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+                dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
         if not forget:
             ordinary_actions(actions, labels, counts, data, controllers, rng)
 

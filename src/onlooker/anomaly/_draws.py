@@ -10,7 +10,6 @@ import numpy as np
 from onlooker.anomaly._predictive import Predictive, draw_from, parts
 from onlooker.checks import Array
 from onlooker.demonstrations import distinct_states
-from onlooker.hyper import mixture_of
 from onlooker.partitions.weights import Strategy, check_strategy
 from onlooker.prediction.predictor import Predictor, Rule
 
@@ -69,7 +68,6 @@ class DrawnPolicies(Predictor):
             {name: values.ravel()[chosen] for name, values in posterior.hyper.items()},
             posterior.plan.seed,
             None if starts is None else starts[chosen],
-            mixture_of(posterior.plan.concentration),
         )
         self._states = states
         nodes = posterior.problem.states

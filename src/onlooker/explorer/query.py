@@ -52,7 +52,7 @@ def at_state(study: Study, state: Any) -> dict[str, Any]:
 
 def _thetas(clusters: Clusters, rows: Array, rng: np.random.Generator) -> Array:
     """``θ ~ Dir(ξ + α)`` of one cluster a draw."""
-    drawn = rng.standard_gamma(clusters.counts[rows] + clusters.draw_alpha(rng)[rows, None])
+    drawn = rng.standard_gamma(clusters.counts[rows] + clusters.alpha[rows, None])
     total = drawn.sum(axis=1, keepdims=True)
     # all of them may underflow where α is tiny: then one action has it all
     gone = np.flatnonzero(total[:, 0] == 0)

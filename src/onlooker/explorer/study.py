@@ -304,5 +304,4 @@ def hold(posterior: Posterior) -> None:
     made = posterior._predictor
     posterior._predictor = Held(
         made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.starts,
-        made.mixture,
     )  # fmt: skip

@@ -36,7 +36,16 @@ def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator)
 def draw_controllers(
     controllers: Array, cluster_counts: Array, tables: Tables, rng: np.random.Generator
 ) -> None:
-    """Draw the controller of every slot, given its component."""
+    """Draw the controller of every slot."""
     for k in range(len(controllers)):
-        alpha = tables.alpha[tables.component[k]]
-        dirichlet(controllers[k], cluster_counts[k], alpha, rng)
+        dirichlet(controllers[k], cluster_counts[k], tables.alpha, rng)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_dm_of(counts: Array, n: int, tables: Tables) -> float:
+    """``ln DM(ξ)`` of one cluster, `n` being ``Σ_j ξ_j``."""
+    value = -tables.total[n]
+    for j in range(len(counts)):
+        if counts[j] > 0:
+            value += tables.action[counts[j]]
+    return value

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.hyper import DirichletMixture
 
 
 class Data(NamedTuple):
@@ -47,48 +46,32 @@ class Counts(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The prior of the controllers, ``Σ_g w_g Dir(α_g · 1)``; mostly there is but one ``g``.
+    """The prior of the controllers, ``Dir(α · 1)``.
 
     Logarithms of rising factorials, so that no kernel calls ``lgamma``:
-    ``ln DM_g(ξ) = Σ_j action[g, ξ_j] - total[g, Σ_j ξ_j]``.
+    ``ln DM(ξ) = Σ_j action[ξ_j] - total[Σ_j ξ_j]``.
     """
 
     action: Array
-    """``(G, M + 1)``: ``ln Γ(α_g + n) - ln Γ(α_g)`` for ``n = 0 … M``."""
+    """``(M + 1,)``: ``ln Γ(α + n) - ln Γ(α)`` for ``n = 0 … M``."""
     total: Array
-    """``(G, M + 1)``: ``ln Γ(Aα_g + n) - ln Γ(Aα_g)`` for ``n = 0 … M``."""
-    alpha: Array
-    """``(G,)``."""
-    log_weight: Array
-    """``(G,)``: ``ln w_g``."""
-    component: Array
-    """``(slots,)``: which ``g`` each cluster's controller has, while a step goes on. It is drawn
-    before the step and forgotten after it; all zero if there is but one."""
+    """``(M + 1,)``: ``ln Γ(Aα + n) - ln Γ(Aα)`` for ``n = 0 … M``."""
+    alpha: float
 
 
-def make_tables(
-    concentration: float | DirichletMixture, n_actions: int, n_transitions: int, n_slots: int = 0
-) -> Tables:
+def make_tables(alpha: float, n_actions: int, n_transitions: int) -> Tables:
     """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
-    if isinstance(concentration, DirichletMixture):
-        alpha, weight = np.array(concentration.alphas), np.array(concentration.weights)
-    else:
-        alpha, weight = np.array([float(concentration)]), np.ones(1)
     return Tables(
-        _log_rising(alpha, n_transitions),
-        _log_rising(n_actions * alpha, n_transitions),
-        alpha,
-        np.log(weight),
-        np.zeros(n_slots, dtype=np.int8),
+        _log_rising(alpha, n_transitions), _log_rising(n_actions * alpha, n_transitions), alpha
     )
 
 
-def _log_rising(starts: Array, n: int) -> Array:
+def _log_rising(start: float, n: int) -> Array:
     """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
-    table = np.zeros((len(starts), n + 1))
-    for start, row in zip(starts, table[:, 1:], strict=True):
-        np.add(start, np.arange(n), out=row)
-        np.cumsum(np.log(row, out=row), out=row)
+    table = np.zeros(n + 1)
+    row = table[1:]
+    np.add(start, np.arange(n), out=row)
+    np.cumsum(np.log(row, out=row), out=row)
     return table
 
 

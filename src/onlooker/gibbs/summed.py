@@ -131,7 +131,6 @@ def update_controllers(
     for p in range(slots.n[0]):
         k = slots.order[p]
         theta = controllers[k]
-        alpha = tables.alpha[tables.component[k]]
         n = 0
         for m in range(forest.start[k], forest.start[k] + counts.size[k]):
             node = forest.pool[m]
@@ -148,4 +147,4 @@ def update_controllers(
             j += j >= i
             for m in range(n):
                 difference[m] = data.likelihood[at[m], i] - data.likelihood[at[m], j]
-            _share_anew(theta, i, j, alpha, mixed, difference, n, rng)
+            _share_anew(theta, i, j, tables.alpha, mixed, difference, n, rng)

@@ -9,8 +9,7 @@ from onlooker.gibbs.actions import collapsed_actions, draw_from_likelihood, ordi
 from onlooker.gibbs.dirichlet import draw_controllers
 from onlooker.gibbs.slices import log_dm, slice_sample_log, start_of
 from onlooker.gibbs.state import Data, Point, State, Tables, count, make_tables
-from onlooker.hyper import Concentration, Prior, mixture_of
-from onlooker.inference.components import draw_components, mixed_policy, shares_of
+from onlooker.hyper import Prior
 from onlooker.inference.imputation import make_imputer
 from onlooker.inference.parameters import ParameterSampler
 from onlooker.inference.starts import start_at
@@ -31,8 +30,7 @@ class Chain:
     partition
         The sampler of the partition.
     alpha
-        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it,
-        `PerController` or `DirichletMixture` give each controller one of its own.
+        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
     collapsed
         Integrate the controllers out rather than draw them.
     rng
@@ -49,7 +47,7 @@ class Chain:
         problem: Problem,
         partition: PartitionSampler,
         *,
-        alpha: Concentration,
+        alpha: float | Prior,
         collapsed: bool,
         rng: np.random.Generator | None = None,
         state: State | None = None,
@@ -58,7 +56,6 @@ class Chain:
         self.problem = problem
         self.partition = partition
         self.concentration = alpha
-        self.mixture = mixture_of(alpha)
         self.collapsed = collapsed
         self.layout = partition.layout
         self.data = Data(self.layout.first, self.layout.likelihood)
@@ -84,9 +81,7 @@ class Chain:
 
     def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
-        hyper: dict[str, float] = {}
-        if self.mixture is None:
-            hyper["alpha"] = start_of(self.concentration)  # type: ignore[arg-type]
+        hyper = {"alpha": start_of(self.concentration)}
         if self.parameters is not None:
             hyper |= self.parameters.start()
         if point is not None:
@@ -110,27 +105,11 @@ class Chain:
 
     @property
     def alpha(self) -> float:
-        """Concentration that all controllers share at this state."""
+        """Concentration of the controllers at this state."""
         return self.state.hyper["alpha"]
 
     def _make_tables(self) -> Tables:
-        return make_tables(
-            self.alpha if self.mixture is None else self.mixture,
-            self.problem.n_actions,
-            self.problem.n_transitions,
-            len(self.state.counts.size),
-        )
-
-    def _draw_components(self) -> None:
-        """Draw which concentration each controller has, given actions and partition."""
-        counts = self.state.counts
-        if self.mixture is None and self.tables.alpha[0] != self.alpha:
-            self.tables = self._make_tables()  # for a state that was put in from elsewhere
-        if len(self.tables.component) != len(counts.size):  # the partition has more slots now
-            component = np.zeros(len(counts.size), dtype=np.int8)
-            self.tables = self.tables._replace(component=component)
-        if self.mixture is not None:
-            draw_components(counts.cluster, counts.total, self.tables, self.state.rng)
+        return make_tables(self.alpha, self.problem.n_actions, self.problem.n_transitions)
 
     def _draw_alpha(self, prior: Prior) -> None:
         """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``: the controllers, if drawn, are drawn next."""
@@ -161,7 +140,6 @@ class Chain:
         if self.imputer is not None:
             self.imputer.update(self)
         if self.collapsed:
-            self._draw_components()
             collapsed_actions(
                 state.actions,
                 state.labels,
@@ -183,9 +161,7 @@ class Chain:
             self.parameters.update(state)
         if isinstance(self.concentration, Prior):
             self._draw_alpha(self.concentration)
-        if self.collapsed:
-            self._draw_components()
-        else:
+        if not self.collapsed:
             self.draw_controllers()
         self.partition.update(state, self.data, self._scheme())
 
@@ -195,7 +171,6 @@ class Chain:
 
     def controllers_given_counts(self) -> Array:
         """``θ_k ~ Dir(ξ_k + α)`` of every slot."""
-        self._draw_components()
         controllers = np.empty(self.state.counts.cluster.shape)
         draw_controllers(controllers, self.state.counts.cluster, self.tables, self.state.rng)
         return controllers
@@ -242,15 +217,11 @@ class Chain:
     def policy(self) -> Array:
         """``(N, A)``: the nodes' policies by this one state.
 
-        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``. Where each
-        controller has its own α, it is integrated out as well.
+        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``.
         """
         state = self.state
         if not self.collapsed:
             return np.asarray(state.arrays["controllers"][self.labels])
-        if self.mixture is not None:
-            shares, _ = shares_of(state.counts.cluster, self.tables)
-            return mixed_policy(state.counts.cluster, shares, self.tables.alpha)[self.labels]
         cluster = state.counts.cluster[self.labels] + self.alpha
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
 
@@ -264,11 +235,8 @@ class Chain:
         else:
             loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
-        if self.mixture is not None:
-            log_dm = shares_of(state.counts.cluster[used], self.tables)[1].sum()
-        else:
-            log_dm = (
-                self.tables.action[0][state.counts.cluster[used]].sum()
-                - self.tables.total[0][state.counts.total[used]].sum()
-            )
+        log_dm = (
+            self.tables.action[state.counts.cluster[used]].sum()
+            - self.tables.total[state.counts.total[used]].sum()
+        )
         return float(loglik + log_dm + self.partition.log_prior(state))

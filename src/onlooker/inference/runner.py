@@ -10,7 +10,7 @@ import numpy as np
 
 from onlooker.checks import positive_integer
 from onlooker.gibbs.state import Point, State
-from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
+from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.partitions.base import PartitionPrior
@@ -26,7 +26,7 @@ class Plan:
 
     problem: Problem
     prior: PartitionPrior
-    concentration: Concentration
+    concentration: float | Prior
     collapsed: bool
     draws: int
     tune: int
@@ -47,7 +47,12 @@ class Plan:
             raise TypeError(
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
-        self._check_concentration()
+        check_hyper("concentration", self.concentration)
+        if not isinstance(self.concentration, Prior) and self.concentration > _MOST_ALPHA:
+            raise ValueError(
+                f"concentration must be at most {_MOST_ALPHA:g}, got {self.concentration}: counts "
+                "would drown in rounding"
+            )
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
@@ -56,19 +61,6 @@ class Plan:
             raise ValueError(
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
                 "always integrated out; use collapsed=True"
-            )
-
-    def _check_concentration(self) -> None:
-        mixture = mixture_of(self.concentration)
-        if mixture is not None:
-            most = max(mixture.alphas)
-        else:
-            check_hyper("concentration", self.concentration)
-            most = 0.0 if isinstance(self.concentration, Prior) else self.concentration  # type: ignore[assignment]
-        if most > _MOST_ALPHA:
-            raise ValueError(
-                f"concentration must be at most {_MOST_ALPHA:g}, got {most}: counts would drown in "
-                "rounding"
             )
 
     @property

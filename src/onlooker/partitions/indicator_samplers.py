@@ -257,8 +257,6 @@ def _more_slots(state: State, scheme: Scheme) -> Scheme:
     )
     for name in ("slots", "slot_at"):
         state.arrays[name] = np.concatenate([state.arrays[name], np.arange(n, 2 * n)])
-    tables = scheme.tables._replace(component=grown(scheme.tables.component))
-    scheme = scheme._replace(tables=tables)
     if not scheme.ordinary:
         return scheme
     state.arrays["controllers"] = grown(scheme.controllers)

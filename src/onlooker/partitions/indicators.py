@@ -13,9 +13,8 @@ from numba import njit
 
 from onlooker.checks import Array
 from onlooker.gibbs.categorical import draw_log
-from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.gibbs.dirichlet import dirichlet, log_dm_of
 from onlooker.gibbs.state import Counts, Tables
-from onlooker.inference.components import draw_component, log_dm_by_component
 
 WEIGHTS, COUNTS, POTTS = 0, 1, 2
 """Kinds of ``p(z_i = k | z_-i)``: given weights, other nodes' counts, or neighbours' labels."""
@@ -121,7 +120,6 @@ def _add_log_fit(
     """
     phi = counts.node[i]
     action, total = scheme.tables.action, scheme.tables.total
-    component = scheme.tables.component
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -129,12 +127,11 @@ def _add_log_fit(
             for q in range(n_played):
                 fit += phi[played[q]] * scheme.log_controllers[k, played[q]]
         else:
-            g = component[k]
             psi = counts.cluster[k]
             for q in range(n_played):
                 j = played[q]
-                fit += action[g, psi[j] + phi[j]] - action[g, psi[j]]
-            fit -= total[g, counts.total[k] + n_own] - total[g, counts.total[k]]
+                fit += action[psi[j] + phi[j]] - action[psi[j]]
+            fit -= total[counts.total[k] + n_own] - total[counts.total[k]]
         out[p] += fit
 
 
@@ -161,9 +158,6 @@ def update_indicators(
 ) -> int:
     """Draw the indicator of every node from `start` on, given all the others.
 
-    Where controllers have concentrations of their own, that of a new one is integrated out, then
-    drawn.
-
     Returns the number of nodes, or the node to go on from once there are more slots.
     """
     n_nodes, n_actions = counts.node.shape
@@ -172,7 +166,6 @@ def update_indicators(
     field = np.empty(capacity)
     played = np.empty(n_actions, dtype=np.int64)
     tables = scheme.tables
-    by_component = np.empty(len(tables.alpha))
     for i in range(start, n_nodes):
         if prior.new > 0 and slots.n[0] == capacity:
             return i
@@ -190,17 +183,14 @@ def update_indicators(
                 n_own += counts.node[i, j]
         _add_log_fit(log_weights, played, n_played, n_own, i, counts, slots, scheme)
         if prior.new > 0:
-            fit = log_dm_by_component(counts.node[i], n_own, tables, by_component)
+            fit = log_dm_of(counts.node[i], n_own, tables)
             log_weights[n] = np.log(prior.new) + fit
             n += 1
         drawn = draw_log(log_weights, n, rng.random())
         fresh = drawn == slots.n[0]
         k = open_slot(slots) if fresh else slots.order[drawn]
-        if fresh:
-            tables.component[k] = draw_component(counts.node[i], n_own, tables, by_component, rng)
         if fresh and scheme.ordinary:
-            alpha = tables.alpha[tables.component[k]]
-            dirichlet(scheme.controllers[k], counts.node[i], alpha, rng)
+            dirichlet(scheme.controllers[k], counts.node[i], tables.alpha, rng)
             for j in range(n_actions):
                 scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
         labels[i] = k

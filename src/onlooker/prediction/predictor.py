@@ -10,9 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Tables, make_tables
-from onlooker.hyper import DirichletMixture
-from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.geometry import TOLERANCE
 from onlooker.partitions.weights import Strategy, is_spatial, weights_of
@@ -52,14 +49,10 @@ class Clusters:
     counts: Array
     size: Array
     hyper: dict[str, Array]
-    tables: Tables | None = None
-    """The controllers' prior, where each has an α of its own."""
 
     @cached_property
     def policy(self) -> Array:
-        """``(ξ + α) / (ξ· + Aα)`` of every cluster, an α of its own integrated out."""
-        if self.tables is not None:
-            return mixed_policy(self.counts, self._shares, self.tables.alpha)
+        """``(ξ + α) / (ξ· + Aα)`` of every cluster."""
         policy = np.empty(self.counts.shape)
         kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
         return policy
@@ -67,43 +60,17 @@ class Clusters:
     @cached_property
     def square(self) -> Array:
         """``E[θ_j²]`` of every cluster, ``θ ~ Dir(ξ + α)``."""
-        if self.tables is None:
-            return _second_moment(self.counts, self._expand(self.hyper["alpha"]))
-        square = np.zeros(self.counts.shape)
-        for share, alpha in zip(self._shares.T, self.tables.alpha, strict=True):
-            square += share[:, None] * _second_moment(self.counts, np.full(len(share), alpha))
-        return square
-
-    @cached_property
-    def _shares(self) -> Array:
-        """``p(g | ξ)`` of every cluster."""
-        assert self.tables is not None
-        return shares_of(self.counts, self.tables)[0]
-
-    def _expand(self, values: Array) -> Array:
-        """What each draw has, for each of its clusters."""
-        return np.repeat(values, np.diff(self.first))
+        return _second_moment(self.counts, self.alpha)
 
     @cached_property
     def alpha(self) -> Array:
-        """``E[α]`` of every cluster."""
-        if self.tables is None:
-            return self._expand(self.hyper["alpha"])
-        return np.asarray(self._shares @ self.tables.alpha)
-
-    def draw_alpha(self, rng: np.random.Generator) -> Array:
-        """The α of every cluster; drawn, where each has its own."""
-        if self.tables is None:
-            return self._expand(self.hyper["alpha"])
-        component = np.empty(len(self.counts), dtype=np.int8)
-        tables = self.tables._replace(component=component)
-        draw_components(self.counts, self.counts.sum(axis=1, dtype=np.int64), tables, rng)
-        return np.asarray(tables.alpha[component])
+        """α of every cluster."""
+        return np.repeat(self.hyper["alpha"], np.diff(self.first))
 
     def thetas(self, rng: np.random.Generator) -> Array:
         """``θ ~ Dir(ξ + α)`` of every cluster."""
         theta = np.empty(self.counts.shape)
-        kernels.draw_thetas(self.counts, self.draw_alpha(rng), theta, rng)
+        kernels.draw_thetas(self.counts, self.alpha, theta, rng)
         return theta
 
     def get(self, name: str, fixed: Any) -> Array:
@@ -125,7 +92,6 @@ class Clusters:
             self.counts[rows],
             self.size[rows],
             hyper,
-            self.tables,
         )
 
 
@@ -139,13 +105,11 @@ class Predictor:
     labels, actions
         ``(B, N)`` and ``(B, M)``.
     hyper
-        ``(B,)`` each; ``"alpha"`` at least, unless there is a `mixture`.
+        ``(B,)`` each; ``"alpha"`` at least.
     seed
         Of the controllers that intervals are made of.
     starts
         ``(B, M)``: where transitions start, if that differs between the draws.
-    mixture
-        The controllers' prior, where each has an α of its own.
     """
 
     def __init__(
@@ -157,7 +121,6 @@ class Predictor:
         hyper: Mapping[str, Array],
         seed: int,
         starts: Array | None = None,
-        mixture: DirichletMixture | None = None,
     ) -> None:
         self.problem = problem
         self.prior = prior
@@ -166,7 +129,6 @@ class Predictor:
         self.hyper = hyper
         self.seed = seed
         self.starts = starts
-        self.mixture = mixture
         self._kept: Clusters | None = None
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
@@ -175,12 +137,6 @@ class Predictor:
         geometry = self.prior.geometry(self.problem)
         assert geometry is not None
         return Finder(geometry)
-
-    @cached_property
-    def _tables(self) -> Tables | None:
-        if self.mixture is None:
-            return None
-        return make_tables(self.mixture, self.problem.n_actions, self.problem.n_transitions)
 
     # -- draws, block by block ------------------------------------------------------------------
 
@@ -216,7 +172,7 @@ class Predictor:
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )
         hyper = {name: values[chosen] for name, values in self.hyper.items()}
-        return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
+        return Clusters(chosen, labels, first, counts, size, hyper)
 
     def _placed(
         self, clusters: Clusters, states: Array, rule: Rule
@@ -248,13 +204,6 @@ class Predictor:
         for clusters in self.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
         return total / len(self.labels)
-
-    def alpha_at_nodes(self) -> Array:
-        """``(N,)``: the posterior mean of the α of each node's controller."""
-        total = np.zeros((self.problem.n_nodes, 1))
-        for clusters in self.blocks():
-            kernels.add_policies(clusters.labels, clusters.first, clusters.alpha[:, None], total)
-        return total[:, 0] / len(self.labels)
 
     def elsewhere(self, states: Array, rule: Rule) -> Array:
         """``(n, A)``: the same at states that are no nodes."""

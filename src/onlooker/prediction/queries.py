@@ -8,7 +8,6 @@ import numpy as np
 
 from onlooker.checks import Array, positive_integer
 from onlooker.demonstrations import as_states, distinct_states
-from onlooker.hyper import mixture_of
 from onlooker.partitions.weights import Strategy, check_strategy, is_spatial
 from onlooker.prediction.predictor import Predictor, Rule
 
@@ -71,7 +70,6 @@ def likely_cluster(posterior: Posterior, labels: Array, queries: Array, rule: Ru
         posterior.actions.reshape(-1, posterior.problem.n_transitions)[:1],
         {name: np.array([values.mean()]) for name, values in posterior.hyper.items()},
         posterior.plan.seed,
-        mixture=mixture_of(posterior.plan.concentration),
     )
     likely = single.likely(queries, rule)[0]
     return np.where(likely > labels.max(), -1, likely)

@@ -98,11 +98,12 @@ def _without_gone(stored: dict[str, Any]) -> dict[str, Any]:
     """What was stored without what no longer exists; refuses a run that made use of it."""
     if "params" in stored:
         return {**stored, "params": _without_gone(stored["params"])}
-    for name, off in _GONE.items():
-        if stored.get(name, off) != off:
+    for name, value in stored.items():
+        kind = value.get("class") if isinstance(value, dict) else None
+        if value != _GONE.get(name, value) or kind in ("PerController", "DirichletMixture"):
             raise ValueError(
-                f"the run was made with {name}={stored[name]!r}, which this version of onlooker "
-                "no longer has; open it with the version that made it"
+                f"the run was made with {name}={kind or repr(value)}, which this version of "
+                "onlooker no longer has; open it with the version that made it"
             )
     return {name: value for name, value in stored.items() if name not in _GONE}
 

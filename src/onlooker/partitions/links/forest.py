@@ -160,9 +160,7 @@ def _take_out(i: int, k: int, forest: Forest, size: Array) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tidy_slots(
-    labels: Array, forest: Forest, slots: Slots, counts: Counts, component: Array
-) -> None:
+def tidy_slots(labels: Array, forest: Forest, slots: Slots, counts: Counts) -> None:
     """Number the slots in use from 0 on, in their order, if they lie scattered.
 
     Nothing that is drawn depends on a slot's number, but memory that lies together is faster.
@@ -179,7 +177,6 @@ def tidy_slots(
     for array in (counts.total, counts.size, forest.start, forest.room):
         array[:n] = array[used]
         array[n : highest + 1] = 0
-    component[:n] = component[used]
     counts.cluster[:n] = counts.cluster[used]
     counts.cluster[n : highest + 1] = 0
     for k in range(len(slots.order)):

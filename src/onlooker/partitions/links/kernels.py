@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.categorical import draw_log, invert
+from onlooker.gibbs.categorical import invert
+from onlooker.gibbs.dirichlet import log_dm_of
 from onlooker.gibbs.state import Counts, Tables
-from onlooker.inference.components import log_dm_by_component
 from onlooker.partitions.indicators import Slots
 from onlooker.partitions.links.forest import Forest, count_reach, cut, settle, tidy_slots
 
@@ -62,12 +62,10 @@ class Desk(NamedTuple):
     """their prior weights,"""
     score: Array
     """and their merge ratios, later their running sums."""
-    by_component: Array
-    """``ln w_g DM_g`` of `part`."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> Desk:
+def clear_desk(n_nodes: int, n_actions: int, tries: int) -> Desk:
     most = n_nodes + tries + 2
     return Desk(
         np.empty(n_nodes, dtype=np.int32),
@@ -79,7 +77,6 @@ def clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> D
         np.empty(most, dtype=np.int64),
         np.empty(most),
         np.empty(most),
-        np.empty(n_components),
     )
 
 
@@ -159,29 +156,24 @@ def _near_and_far(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _score(n: int, own: int, counts: Counts, tables: Tables, desk: Desk) -> None:
-    """Fill in ``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``; 0 for i's own component.
-
-    With several concentrations, that of cluster k is given, and stays if the two merge; that of
-    i's own component is integrated out: ``DM_g(ξ_a + ξ_k) / DM_g(ξ_k)`` over ``Σ_g w_g DM_g(ξ_a)``.
-    """
+    """Fill in ``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``; 0 for i's own component."""
     n_played = 0
     n_own = counts.total[own]
     for j in range(len(desk.part)):
         if desk.part[j] > 0:
             desk.played[n_played] = j
             n_played += 1
-    log_dm_own = log_dm_by_component(desk.part, n_own, tables, desk.by_component)
+    log_dm_own = log_dm_of(desk.part, n_own, tables)
     for c in range(n):
         k = desk.slot[c]
         ratio = 0.0
         if k != own and n_own > 0 and desk.mass[c] > 0.0:
             n_k = counts.total[k]
-            g = tables.component[k]
-            ratio = tables.total[g, n_k] - tables.total[g, n_k + n_own] - log_dm_own
+            ratio = tables.total[n_k] - tables.total[n_k + n_own] - log_dm_own
             for q in range(n_played):
                 j = desk.played[q]
                 x = counts.cluster[k, j]
-                ratio += tables.action[g, x + desk.part[j]] - tables.action[g, x]
+                ratio += tables.action[x + desk.part[j]] - tables.action[x]
         desk.score[c] = ratio
 
 
@@ -261,9 +253,8 @@ def update_links(
     ``DM(ξ_zi + ξ_zj) / (DM(ξ_zi) DM(ξ_zj))`` if it would merge two; counts without the link.
     """
     n_nodes, n_actions = counts.node.shape
-    n_components = len(tables.alpha)
-    desk = clear_desk(n_nodes, n_actions, economy.tries, n_components)
-    tidy_slots(labels, forest, slots, counts, tables.component)
+    desk = clear_desk(n_nodes, n_actions, economy.tries)
+    tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
         n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
@@ -290,11 +281,7 @@ def update_links(
                 others = counts.size[k] - 1 if k == own else counts.size[k]
                 index = min(int((rest - desk.near[k]) / graph.offset), others - 1)
                 j = any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
-        g = tables.component[k]
-        if k == own and n_components > 1:
-            g = draw_log(desk.by_component, n_components, rng.random())
         settle(i, j, home, desk.walk, labels, forest, slots, counts, desk.part)
-        tables.component[labels[i]] = g
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -74,7 +74,7 @@ def link_parts(
 ) -> None:
     """Draw ``p(c_i = j) ∝ f(d_ij) Π_{m ∈ P} L_{m, z_j}`` among the nodes outside of P."""
     n_nodes, n_actions = counts.node.shape
-    desk = clear_desk(n_nodes, n_actions, economy.tries, 1)
+    desk = clear_desk(n_nodes, n_actions, economy.tries)
     for i in range(n_nodes):
         home = labels[i]
         if forest.link[i] == i:
@@ -124,8 +124,7 @@ def reassign(
     controllers = np.empty(counts.cluster.shape)
     for p in range(n_slots):
         k = slots.order[p]
-        alpha = tables.alpha[tables.component[k]]
-        dirichlet(controllers[k], counts.cluster[k], alpha, rng)
+        dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
     update_controllers(controllers, slots, forest, counts, tables, data, rng)
     fits = log_fits(controllers, slots, data)
     link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
