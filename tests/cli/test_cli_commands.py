@@ -1,4 +1,4 @@
-"""`predict`, `summary`, `anomaly` and `completion`: what a stored run answers from a shell."""
+"""`predict`, `summary` and `anomaly`: what a stored run answers from a shell."""
 
 import json
 import os
@@ -60,8 +60,7 @@ def folder(tmp_path_factory):
         "--trajectory",
         "id",
         "--states",
-        "x",
-        "y",
+        "x,y",
         "--time",
         "t",
     ]
@@ -356,7 +355,7 @@ def test_other_columns_can_be_named(folder, tmp_path):
     frame.to_csv(tmp_path / "other.csv")
     words = ["anomaly", folder / "run", tmp_path / "other.csv", "--replicates", 20]
     is_one_line(run(*words), "no column 'x'")
-    assert run(*words, "--states", "east", "north").exit_code == 0
+    assert run(*words, "--states", "east,north").exit_code == 0
 
 
 def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
@@ -369,7 +368,7 @@ def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
         )  # fmt: skip
     words = ["anomaly", tmp_path / "run", folder / "nominal.csv", "--replicates", 20]
     is_one_line(run(*words), "--states")
-    assert run(*words, "--states", "x", "y", "--trajectory", "id").exit_code == 0
+    assert run(*words, "--states", "x,y", "--trajectory", "id").exit_code == 0
 
 
 # -- real processes -------------------------------------------------------------------------------
@@ -394,7 +393,7 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
 def test_ctrl_c_ends_with_130_and_the_run_can_be_resumed(folder, tmp_path):
-    words = ["fit", folder / "tracks.csv", "--trajectory", "id", "--states", "x", "y", "--tune", 0]
+    words = ["fit", folder / "tracks.csv", "--trajectory", "id", "--states", "x,y", "--tune", 0]
     words += ["--draws", 100_000, "--chains", 1, "--output", tmp_path / "run"]
     process = subprocess.Popen(
         [COMMAND, *map(str, words)],

@@ -1,6 +1,5 @@
-"""What the command line reads and says: lists of names, completion, help, the guide, tables."""
+"""What the command line reads and says: names of columns, completion, help, the guide, tables."""
 
-import json
 import os
 import re
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from onlooker.cli import main
-from onlooker.cli.options import CommandWithNames, Names
 from onlooker.cli.output import plain, table
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.findings.words import action_names, rose
@@ -27,61 +25,35 @@ def run(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-# -- lists of names -------------------------------------------------------------------------------
+# -- lists of names, completion -------------------------------------------------------------------
 
 
-@click.command(cls=CommandWithNames)
-@click.argument("run")
-@click.argument("file")
-@click.option("--states", cls=Names)
-@click.option("-n", "--number", type=int)
-@click.option("--flag", is_flag=True)
-@click.option("--pair", nargs=2)
-def _list(run, file, states, number, flag, pair):
-    click.echo(json.dumps([run, file, states, number, flag, pair]))
+@pytest.mark.parametrize(
+    ("words", "states"), [("--states x,y", ["x", "y"]), ("--states x", ["x"]), ("", None)]
+)
+def test_names_of_columns_are_joined_by_commas(words, states, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(main.commands["fit"], "callback", lambda **given: seen.update(given))
+    assert run("fit", "tracks.csv", *words.split()).exit_code == 0
+    assert seen["states"] == states
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("r f --states x y", ["r", "f", ["x", "y"], None, False, None]),
-        ("r f --states x --states y", ["r", "f", ["x", "y"], None, False, None]),
-        ("r f --states x,y", ["r", "f", ["x", "y"], None, False, None]),
-        ("r f --states=x,y z", None),
-        ("r f", ["r", "f", None, None, False, None]),
-        ("r f --states x y --flag", ["r", "f", ["x", "y"], None, True, None]),
-        ("r f --states x y -n 3", ["r", "f", ["x", "y"], 3, False, None]),
-        ("r f -n3 --states x y", ["r", "f", ["x", "y"], 3, False, None]),
-        ("r f --number=3 --states x y", ["r", "f", ["x", "y"], 3, False, None]),
-        ("r --states x y f", ["r", "f", ["x", "y"], None, False, None]),
-        ("--states x y r f", ["r", "f", ["x", "y"], None, False, None]),
-        ("--states x y r f --flag", ["r", "f", ["x", "y"], None, True, None]),
-        ("--states x y -- r f", ["r", "f", ["x", "y"], None, False, None]),
-        ("--pair a b r --states x y f", ["r", "f", ["x", "y"], None, False, ["a", "b"]]),
-        ("--states x -n 3 r f", ["r", "f", ["x"], 3, False, None]),
-        ("r --states x", None),
-        ("r f --states", None),
-        ("r f --states x,,y", None),
-        ("r f --states --flag", ["r", "f", ["--flag"], None, False, None]),
+        ("fit tracks.csv --states x y", "unexpected argument 'y'; join names of columns with com"),
+        ("fit --states x y tracks.csv", "argument 'tracks.csv'; join .* commas: --states x,y"),
+        ("anomaly run --states x y new.csv", "argument 'new.csv'; join .* commas: --states x,y"),
+        ("predict run --states-file a.csv --states x y", "'y'; join .* commas: --states x,y"),
+        ("fit tracks.csv more.csv", "unexpected argument 'more.csv'$"),
+        ("fit tracks.csv --states x,,y", "a name is empty"),
+        ("fit tracks.csv --states", "requires an argument"),
     ],
 )
-def test_a_list_of_names_ends_where_the_next_option_begins(words, told):
-    result = CliRunner().invoke(_list, words.split())
-    if told is None:
-        assert result.exit_code == 2
-    else:
-        assert json.loads(result.stdout) == told
-
-
-# -- completion, help and the guide ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
-def test_completion_scripts_name_the_command(shell_name):
-    result = run("completion", shell_name)
-    assert result.exit_code == 0, result.output
-    assert "_ONLOOKER_COMPLETE" in result.stdout
-    assert "onlooker" in result.stdout
+def test_other_ways_to_write_names_are_refused_with_the_remedy(words, told):
+    result = run(*words.split())
+    assert result.exit_code == 2
+    assert re.search(told, result.stderr, re.M)
 
 
 def shell(env):
@@ -100,7 +72,7 @@ def test_commands_and_options_are_completed():
 # -- words ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "summary", "anomaly", "completion"])
+@pytest.mark.parametrize("command", ["fit", "predict", "summary", "anomaly"])
 def test_help_answers_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -109,7 +81,7 @@ def test_help_answers_with_an_example(command):
 
 def test_the_guide_knows_every_option():
     text = GUIDE.read_text(encoding="utf-8")
-    for name in ("fit", "predict", "summary", "anomaly", "completion"):
+    for name in ("fit", "predict", "summary", "anomaly"):
         for param in main.commands[name].params:
             if isinstance(param, click.Option) and param.name != "help":
                 assert param.opts[0] in text, (name, param.opts)

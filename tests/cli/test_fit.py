@@ -46,7 +46,17 @@ def run(*words):
 
 
 def call(tracks, output, *more, draws=8, states=("x", "y")):
-    words = ["fit", tracks, "--states", *states, "--trajectory", "id", "--time", "t", *SMALL]
+    words = [
+        "fit",
+        tracks,
+        "--states",
+        ",".join(states),
+        "--trajectory",
+        "id",
+        "--time",
+        "t",
+        *SMALL,
+    ]
     return run(*words, "--draws", draws, "--output", output, *more)
 
 
@@ -160,7 +170,7 @@ def sea(tmp_path_factory):
 
 def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     result = run(
-        "fit", sea / "sea.csv.gz", "--states", "lon", "lat", "--geographic", "--directions", 8,
+        "fit", sea / "sea.csv.gz", "--states", "lon,lat", "--geographic", "--directions", 8,
         "--speeds", 1, "--model", sea / "model.toml", *SMALL, "--output", tmp_path / "run",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -252,7 +262,7 @@ def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monke
 
 
 def test_a_column_that_may_tell_trajectories_apart_is_noted(tracks, tmp_path):
-    words = ["fit", tracks, "--states", "x", "y", *SMALL, "--output", tmp_path / "run"]
+    words = ["fit", tracks, "--states", "x,y", *SMALL, "--output", tmp_path / "run"]
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert "Read 90 rows of 1 trajectory" in result.stdout

@@ -9,7 +9,6 @@ import click
 
 from onlooker._version import __version__
 from onlooker.cli.anomaly import anomaly
-from onlooker.cli.completion import completion
 from onlooker.cli.demo import demo
 from onlooker.cli.explore import explore
 from onlooker.cli.fit import fit
@@ -55,7 +54,6 @@ def main(debug: bool) -> None:
 # In few words, so that the list of commands fits 80 columns: the rest is in each command's help.
 for command, in_short in (
     (anomaly, "Tell which of new tracks do not behave as a run has learnt."),
-    (completion, "Print a script that makes a shell complete commands."),
     (demo, "Recognise the policy of a simulated expert and draw it."),
     (explore, "Look at a stored run in the browser, or compare several."),
     (fit, "Recognise the policy behind tracks of states."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.cli.options import CommandWithNames, reading_options
+from onlooker.cli.options import TracksCommand, reading_options
 from onlooker.cli.output import print_json, require_folder, table, teller, write_csv
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _P_VALUES = {
 }
 
 
-@click.command(cls=CommandWithNames)
+@click.command(cls=TracksCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options

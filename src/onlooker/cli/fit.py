@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from onlooker.cli.options import CommandWithNames, reading_options
+from onlooker.cli.options import TracksCommand, reading_options
 from onlooker.cli.output import print_json, teller
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(cls=CommandWithNames)
+@click.command(cls=TracksCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options
 @click.option("--geographic", is_flag=True, help="States are longitude and latitude in degrees.")
@@ -67,7 +67,7 @@ def fit(
 
     \b
     Example:
-      onlooker fit tracks.csv --trajectory id --states x y
+      onlooker fit tracks.csv --trajectory id --states x,y
       onlooker report run
     """
     from onlooker.findings.opened import open_run

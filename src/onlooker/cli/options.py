@@ -1,4 +1,4 @@
-"""Options that several commands share, and options that take a list of names."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,69 +8,30 @@ from typing import Any
 import click
 
 
-class Names(click.Option):
-    """An option that takes names until the next option: ``--states x y``.
+class TracksCommand(click.Command):
+    """A command with ``--states x,y``; ``--states x y`` is refused with the remedy."""
 
-    ``--states x,y`` and ``--states x --states y`` mean the same.
-    """
+    allow_extra_args = True
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        options |= {"multiple": True, "callback": _split}
-        super().__init__(*args, **options)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse words that no argument takes."""
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            remedy = "; join names of columns with commas: --states x,y"
+            ctx.fail(f"unexpected argument {rest[0]!r}{remedy if ctx.params['states'] else ''}")
+        return rest
 
 
-def _split(ctx: click.Context, param: click.Parameter, given: Any) -> list[str] | None:
-    names = [part.strip() for item in given or () for part in item.split(",")]
+def states_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--states x,y`` as a list of names."""
+    return click.option("--states", multiple=True, callback=_split, metavar="COLUMN,...", help=help)
+
+
+def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[str] | None:
+    names = [name.strip() for item in given for name in item.split(",")]
     if any(not name for name in names):
         raise click.BadParameter("a name is empty", ctx=ctx, param=param)
     return names or None
-
-
-class CommandWithNames(click.Command):
-    """A command whose `Names` options eat values until the next option.
-
-    If an argument would be left without a value, the last ones eaten are given back: in
-    ``fit --states x y tracks.csv`` the file is the last word.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write every value with an option of its own, which is what click can read."""
-        return super().parse_args(ctx, self._spread(list(args)))
-
-    def _spread(self, args: list[str]) -> list[str]:
-        options = {name: p for p in self.params for name in p.opts if isinstance(p, click.Option)}
-        done: list[str] = []
-        n_words, eaten, given_back, at = 0, 0, len(args), 0
-        while at < len(args):
-            word = args[at]
-            at += 1
-            if word == "--":
-                n_words += len(args) - at
-                done += [word, *args[at:]]
-                break
-            option = options.get(word if word.startswith("--") else word[:2])
-            done.append(word)
-            if option is None:
-                n_words += not _is_option(word)
-            elif isinstance(option, Names):
-                start = at
-                while at < len(args) and not _is_option(args[at]):
-                    at += 1
-                for number, value in enumerate(args[start:at]):
-                    done += [value] if number == 0 else [word, value]
-                if at - start > 1:
-                    eaten, given_back = at - start - 1, len(done)
-            elif not option.is_flag and (word.startswith("--") or word == word[:2]):
-                done += args[at : at + option.nargs]
-                at += option.nargs
-        wanted = sum(isinstance(p, click.Argument) and p.required for p in self.params)
-        missing = min(max(wanted - n_words, 0), eaten)
-        back = done[given_back - 2 * missing : given_back]
-        return done[: given_back - 2 * missing] + back[1::2] + done[given_back:]
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith("-") and len(word) > 1
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,8 +49,6 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "time": "Column to sort each trajectory by.",
         "trajectory": "Column that tells trajectories apart.",
     }
-    for name, told in columns.items():
-        command = click.option(f"--{name}", metavar="COLUMN", help=told)(command)
-    return click.option(
-        "--states", cls=Names, metavar="COLUMN...", help="Columns of the state: x y, or x,y."
-    )(command)
+    for name, text in columns.items():
+        command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)
+    return states_option("Columns of the state, as in x,y.")(command)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.cli.options import CommandWithNames, Names
+from onlooker.cli.options import TracksCommand, states_option
 from onlooker.cli.output import number, print_json, require_folder, table, teller, write_csv
 
 if TYPE_CHECKING:
@@ -18,15 +18,13 @@ _MOST_ROWS = 50
 _LEAST = 0.005  # probability of an action that is shown
 
 
-@click.command(cls=CommandWithNames)
+@click.command(cls=TracksCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--at", multiple=True, metavar="X,Y", help="A state, its numbers separated by commas; again."
 )
 @click.option("--states-file", type=click.Path(path_type=Path), help="File with one state a row.")
-@click.option(
-    "--states", cls=Names, metavar="COLUMN...", help="Its columns.  [default: those of the fit]"
-)
+@states_option("Its columns, as in x,y.  [default: those of the fit]")
 @click.option(
     "--interval",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
