@@ -360,56 +360,6 @@ class Posterior:
             assigned[other] = likely_cluster(self, labels, queries[other], rule)
         return assigned
 
-    # -- more data ------------------------------------------------------------------------------
-
-    def extend(
-        self,
-        demos: Any,
-        *,
-        draws: int | None = None,
-        tune: int = 100,
-        thin: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = True,
-        store: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        client: Any = None,
-    ) -> Posterior:
-        """The posterior given more demonstrations as well; its chains go on from these.
-
-        Every chain starts at its last draw: what was found of the old states, actions and
-        hyper-parameters stands until it is drawn again, so that few sweeps need be discarded.
-        New states join the nearest old ones at first. This posterior stays as it is.
-
-        Parameters
-        ----------
-        demos
-            Demonstrations that are new, of the same world.
-        draws, tune, thin
-            As in `onlooker.sample`; by default as many draws as here, and as thin. Many new data
-            that differ from the old ask for a longer `tune`.
-        random_state, n_jobs, progress, store, resume, client
-            As in `onlooker.sample`.
-
-        Returns
-        -------
-        Posterior
-            Of old and new data together.
-        """
-        from onlooker.inference.extension import extension
-        from onlooker.sampling import carry_out, stored_seed
-
-        plan = extension(
-            self,
-            demos,
-            stored_seed(random_state, store, resume),
-            draws=self.n_draws if draws is None else draws,
-            tune=tune,
-            thin=self.plan.thin if thin is None else thin,
-        )
-        return carry_out(plan, n_jobs, progress, store, resume, client)
-
     # -- diagnostics, in and out ----------------------------------------------------------------
 
     def summary(self) -> pd.DataFrame:

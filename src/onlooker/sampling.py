@@ -92,20 +92,8 @@ def sample(
         tune=tune,
         thin=thin,
         chains=chains,
-        seed=stored_seed(random_state, store, resume),
+        seed=_stored_seed(random_state, store, resume),
     )
-    return carry_out(plan, n_jobs, progress, store, resume, client)
-
-
-def carry_out(
-    plan: Plan,
-    n_jobs: int | None,
-    progress: bool,
-    store: str | os.PathLike[str] | None,
-    resume: bool,
-    client: Any,
-) -> Posterior:
-    """Run what is planned; the arguments are those of `sample`."""
     if resume and store is None:
         raise ValueError("resume=True needs a store to go on with")
     n_threads = _n_threads(n_jobs, plan.chains)
@@ -129,7 +117,7 @@ def carry_out(
     return posterior
 
 
-def stored_seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
+def _stored_seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
     """The seed; without one, a stored run goes on with its own."""
     if random_state is None and store is not None and resume:
         header = read_header(store)

@@ -19,12 +19,14 @@ from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.gibbs.actions import ordinary_actions
 from onlooker.gibbs.dirichlet import dirichlet
-from onlooker.gibbs.state import Point
+from onlooker.gibbs.state import count
 from onlooker.gibbs.summed import log_fits, update_controllers
 from onlooker.hyper import Exponential
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.partitions.links.forest import make_forest
 from onlooker.partitions.links.kernels import Economy
 from onlooker.partitions.links.summed import link_parts
+from onlooker.partitions.partition import slot_arrays
 from onlooker.worlds import CircularMotion
 
 # -- the kernel and its twin --------------------------------------------------------------------
@@ -145,10 +147,17 @@ def two_groups(decay, n=60, per=100, **options):
     problem = Problem(node_of, loglik, places)
     links = np.maximum(np.arange(2 * n) - 1, 0)
     links[n] = n
-    point = Point(np.repeat([0, 1], n), plays[node_of], {"alpha": 1.0, "nu": 0.1}, links)
     prior = DistanceDependent(0.1, decay, **options)
     rng = np.random.default_rng(0)
-    return make_chain(problem, prior, rng=rng, point=point)
+    chain = make_chain(problem, prior, rng=rng)
+    state, layout = chain.state, chain.layout
+    place = np.argsort(layout.nodes)
+    forest, state.labels, slots = make_forest(place[links[layout.nodes]])
+    state.arrays |= {f"forest.{name}": value for name, value in forest._asdict().items()}
+    state.arrays |= slot_arrays(slots)
+    state.actions[:] = plays[node_of][layout.order]
+    state.counts = count(state.actions, state.labels, layout.first, 2, 2 * n)
+    return chain
 
 
 @pytest.mark.parametrize("n_neighbors", [4, None])

@@ -17,7 +17,6 @@ def make_chain(
     rng=None,
     state=None,
     bound=None,
-    **where,
 ):
     """A chain; `bound` is the prior bound to the problem, where it is shared or was altered."""
     bound = prior.sampler(problem) if bound is None else bound
@@ -28,7 +27,6 @@ def make_chain(
         collapsed=collapsed,
         rng=rng,
         state=state,
-        **where,
     )
 
 

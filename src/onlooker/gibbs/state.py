@@ -20,18 +20,6 @@ class Data(NamedTuple):
     """``(M, A)``."""
 
 
-class Point(NamedTuple):
-    """Where a chain is to start, in the order of the problem's nodes and transitions."""
-
-    labels: Array
-    """``(N,)``."""
-    actions: Array
-    """``(M,)``."""
-    hyper: dict[str, float]
-    links: Array | None
-    """``(N,)``: the ddCRP's."""
-
-
 class Counts(NamedTuple):
     """The sufficient statistics, kept up to date by every kernel."""
 

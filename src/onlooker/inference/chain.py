@@ -8,11 +8,10 @@ from onlooker.checks import Array
 from onlooker.gibbs.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
 from onlooker.gibbs.dirichlet import draw_controllers
 from onlooker.gibbs.slices import log_dm, slice_sample_log, start_of
-from onlooker.gibbs.state import Data, Point, State, Tables, count, make_tables
+from onlooker.gibbs.state import Data, State, Tables, count, make_tables
 from onlooker.hyper import Prior
 from onlooker.inference.imputation import make_imputer
 from onlooker.inference.parameters import ParameterSampler
-from onlooker.inference.starts import start_at
 from onlooker.partitions.indicators import Scheme
 from onlooker.partitions.partition import PartitionSampler
 from onlooker.problem.problem import Problem
@@ -36,10 +35,8 @@ class Chain:
     rng
         The chain's own generator.
     state
-        Where to go on from.
-    point
-        Where to start; without state and point the chain starts as the prior likes to, with
-        actions drawn from their likelihoods.
+        Where to go on from; without it the chain starts as the prior likes to, with actions drawn
+        from their likelihoods.
     """
 
     def __init__(
@@ -51,7 +48,6 @@ class Chain:
         collapsed: bool,
         rng: np.random.Generator | None = None,
         state: State | None = None,
-        point: Point | None = None,
     ) -> None:
         self.problem = problem
         self.partition = partition
@@ -66,7 +62,7 @@ class Chain:
             self.parameters = ParameterSampler(problem, self.layout)
             self.data = Data(self.layout.first, self.parameters.likelihood)
         if state is None:
-            self.state = self._start(rng, point)
+            self.state = self._start(rng)
             self.tables = self._make_tables()
             if not self.collapsed:
                 self.state.arrays["controllers"] = np.empty(self.state.counts.cluster.shape)
@@ -79,26 +75,20 @@ class Chain:
                 self.parameters.set(state.hyper)
             self.tables = self._make_tables()
 
-    def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
+    def _start(self, rng: np.random.Generator | None) -> State:
         rng = np.random.default_rng() if rng is None else rng
         hyper = {"alpha": start_of(self.concentration)}
         if self.parameters is not None:
             hyper |= self.parameters.start()
-        if point is not None:
-            hyper |= {name: point.hyper[name] for name in hyper}
         more: dict[str, Array] = {}
         if self.imputer is not None:
             more, unseen = self.imputer.start(self)
             hyper |= unseen
         if self.parameters is not None:
             self.parameters.set(hyper)
-        if point is None:
-            actions = np.empty(self.problem.n_transitions, dtype=np.int32)
-            draw_from_likelihood(actions, self.data.likelihood, rng)
-            labels, arrays, own = self.partition.start(rng)
-        else:
-            actions = point.actions[self.layout.order].astype(np.int32)
-            labels, arrays, own = start_at(self.partition, point, rng)
+        actions = np.empty(self.problem.n_transitions, dtype=np.int32)
+        draw_from_likelihood(actions, self.data.likelihood, rng)
+        labels, arrays, own = self.partition.start(rng)
         n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
         counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
         return State(rng, actions, labels, counts, hyper | own, arrays | more)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import positive_integer
-from onlooker.gibbs.state import Point, State
+from onlooker.gibbs.state import State
 from onlooker.hyper import Prior, check_hyper
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
@@ -34,8 +34,6 @@ class Plan:
     chains: int
     seed: int
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
-    starts: Draws | None = None
-    """Where chains start, one point each; None: where the prior likes to."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -81,17 +79,7 @@ class Plan:
             collapsed=self.collapsed,
             rng=self.rng(chain),
             state=state,
-            point=None if self.starts is None else _point(self.starts, chain),
         )
-
-
-def _point(starts: Draws, chain: int) -> Point:
-    return Point(
-        starts.labels[chain],
-        starts.actions[chain],
-        {name: float(values[chain]) for name, values in starts.hyper.items()},
-        None if starts.links is None else starts.links[chain],
-    )
 
 
 def seed_of(random_state: Any) -> int:

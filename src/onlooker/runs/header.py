@@ -17,7 +17,6 @@ from onlooker.checks import Array
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
 from onlooker.files import CannotDecode, within
 from onlooker.incomplete import Incomplete
-from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Plan
 from onlooker.problem.problem import Paths, Problem
 from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
@@ -30,7 +29,13 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "run.json"
 _KINDS = ("class", "opaque")
-_GONE: dict[str, Any] = {"blocked": False, "tempering": None, "split_merge": 0, "method": "gibbs"}
+_GONE: dict[str, Any] = {
+    "blocked": False,
+    "tempering": None,
+    "split_merge": 0,
+    "method": "gibbs",
+    "starts": None,
+}
 """Parameters that older versions stored, each with the value that made it do nothing."""
 _OPTIONS = ("collapsed", "tune", "thin")
 
@@ -56,8 +61,6 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     if problem.parameters:  # else the likelihoods say it all
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
-    if plan.starts is not None:
-        arrays |= {f"start.{name}": values for name, values in plan.starts.arrays.items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -131,9 +134,9 @@ def restore_plan(
             prior = decode(_without_gone(header["prior"]), arrays)
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
-    stored = _without_gone(header["options"])
+    starts = "given" if within("start.", arrays) else None  # by `Posterior.extend` of old
+    stored = _without_gone({"starts": starts} | header["options"])
     options = {name: stored[name] for name in _OPTIONS}
-    starts = within("start.", arrays)
     return Plan(
         problem=problem,
         prior=prior,
@@ -141,7 +144,6 @@ def restore_plan(
         draws=header["draws"],
         chains=header["chains"],
         seed=int(header["seed"]),
-        starts=Draws(starts) if starts else None,
         **options,
     )
 
