@@ -7,7 +7,7 @@ JOBS        ?= auto
 DEMO_ARGS   ?=
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
-CHECKED     := src tests benchmarks examples docs/conf.py docs/check_links.py docs/_ext
+CHECKED     := src tests benchmarks docs/conf.py
 DOCS        := docs/_build
 PACKAGE     := build/package
 COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
@@ -90,7 +90,8 @@ bench-check: venv
 docs: venv
 	$(BIN)/python -m sphinx -W --keep-going -j auto -d $(DOCS)/doctrees -b html docs $(DOCS)/html || \
 	  { rm -rf $(DOCS)/doctrees; exit 1; }
-	$(BIN)/python docs/check_links.py $(DOCS)/html
+	$(BIN)/python -m sphinx -W -q -d $(DOCS)/doctrees -b linkcheck docs $(DOCS)/links
+	! grep -rnE '<(script|img|link rel="stylesheet")[^>]* (src|href)="(https?:)?//' --include='*.html' $(DOCS)/html
 
 # Installed by the pip of $(VENV), since some systems ship python3 without ensurepip.
 package: venv

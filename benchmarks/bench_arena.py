@@ -42,7 +42,7 @@ def main(quick: bool = False) -> None:
     p, q = rng.dirichlet(np.ones(24), size=(2, n))
     took = seconds(lambda: circular_emd(p, q))
     rows.append([f"circular EMD, {n:,} pairs of 24 bins", f"{took:.2f} s"])
-    world = GridWorld.rewarded(0)
+    world = GridWorld.with_reward(0)
     states = np.arange(441)
     expert = world.dynamics.next_state_probabilities(states, world.policy())
     flat = world.dynamics.next_state_probabilities(states, np.full((441, 8), 1 / 8))

@@ -93,7 +93,7 @@ def theirs(world: GridWorld, visits: Any, starts: Any, steps: int) -> Any:
 
 def plans(steps: int) -> tuple[list[list[object]], list[str]]:
     """Rows of the table, and what is missing."""
-    world = GridWorld.rewarded(1)
+    world = GridWorld.with_reward(1)
     rows: list[list[object]] = []
     missing: list[str] = []
 

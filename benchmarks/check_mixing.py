@@ -38,7 +38,7 @@ PROBLEMS = ("1", "2a, 100", "2a, 1000", "2b, 100", "2b, 1000")
 def problem_of_grid(expert: str, size: int) -> tuple[GridWorld, Problem]:
     """Data of the first run of Example 2 (a) or (b); all states are nodes."""
     config: Any = grid_circular.Config() if expert == "a" else grid_mdp.Config()
-    world = GridWorld(21, 8, radius=5.0) if expert == "a" else config.rewarded(0)
+    world = GridWorld(21, 8, radius=5.0) if expert == "a" else config.with_reward(0)
     demos, _ = world.rollout(size, config.length, config.stream(0, size, 0))
     return world, Problem.from_demonstrations(demos, world.dynamics, nodes="all")
 

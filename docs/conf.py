@@ -7,15 +7,20 @@ system's fonts, and no other project's inventory is read.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from jupyter_cache.cache.db import create_db
+from sphinx.util import logging
+
+import onlooker
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "_ext"))
 # Cells call `onlooker`, the one beside this interpreter.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
@@ -27,19 +32,24 @@ release = version = metadata.version("onlooker")
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",  # for its role `autolink`
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
-    "breakable_names",
-    "click_commands",
-    "docstrings",
-    "offline_math",
-    "short_names",
+    "sphinx_click",
 ]
+exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+
+# Single backticks in docstrings: a link where the name can be imported, else slanted.
+default_role = "autolink"
+# A name in full, `onlooker.room.Name`, must lead somewhere.
 nitpicky = True
 nitpick_ignore_regex = [
+    ("py:.*", r"(?!onlooker\.).*"),
     # Types of the inside: signatures name them, but nobody needs to make one.
-    ("py:class", r"onlooker\.(inference\.\w+|partitions\.geometry)\.\w+"),
+    ("py:class", r"onlooker\.(gibbs|inference|prediction|problem|runs|partitions\.\w+)\..+"),
 ]
-exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
+suppress_warnings = ["ref.python"]  # `n_actions` is the name of many things
+linkcheck_ignore = ["https?:", "mailto:"]  # there may be no network
 
 highlight_language = "text"
 
@@ -83,9 +93,51 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes as a list, beside the properties that autodoc finds itself
 maximum_signature_line_length = 88
 
+# The extension of sphinx-mathjax-offline keeps Sphinx from reading pages in parallel.
+(mathjax,) = importlib.import_module("sphinx-mathjax-offline").__path__
+mathjax_path = "mathjax/tex-chtml.js"
+
 html_theme = "furo"
 html_title = "onlooker"
-html_static_path = ["_static"]
+html_static_path = ["_static", f"{mathjax}/static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
 html_copy_source = False
+
+
+# -- what the reference must hold ------------------------------------------------------------------
+
+
+def public_names() -> Iterator[tuple[str, Any]]:
+    """All that users may import, by full names."""
+    for name in onlooker.__all__:
+        yield f"onlooker.{name}", getattr(onlooker, name)
+    for room in sorted(onlooker._ROOMS):
+        module = importlib.import_module(f"onlooker.{room}")
+        own = [
+            name
+            for name, thing in vars(module).items()
+            if getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_")
+        ]
+        for name in getattr(module, "__all__", own):
+            yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def check_reference(app: Any, env: Any) -> None:
+    """Warn of public names that no page documents."""
+    documented = env.domains.python_domain.objects
+    for name, thing in public_names():
+        home = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
+        if not name.endswith("__version__") and not {name, home} & documented.keys():
+            logging.getLogger(__name__).warning("%s is not in the reference", name)
+
+
+def skip_member(app: Any, what: str, name: str, *_: Any) -> bool | None:
+    """Leave out what scikit-learn makes for its metadata routing, which trajectories do not use."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app: Any) -> None:
+    """Hook the checks in."""
+    app.connect("env-check-consistency", check_reference)
+    app.connect("autodoc-skip-member", skip_member)

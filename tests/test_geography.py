@@ -183,7 +183,7 @@ def test_actions_are_proposed_in_km_whatever_the_latitude():
     assert isinstance(found, GeographicDynamics)
     np.testing.assert_allclose(found.steps, truth.steps, atol=3)
     assert found.sigma[0] < 35  # bounded below, so that neighbours overlap
-    assert found.account.share == 1.0
+    assert found.coverage(tracks).share == 1.0
 
 
 def test_a_stored_posterior_keeps_geographic_dynamics_and_noise(tmp_path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.dynamics.base import position_dynamics
 from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.partitions import (
     ChineseRestaurant,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CLUSTERS = 10
 """Of the priors that need their number."""
 _OFFSET = 0.01
-_MOST_STATES = 1_000  # of a finite space, up to which all distances are computed
+_MAX_STATES = 1_000  # of a finite space, up to which all distances are computed
 _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
 
@@ -52,16 +53,12 @@ def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
     from onlooker.dynamics import GeographicDynamics
 
     if not demos.is_discrete:
-        if not isinstance(moving(dynamics), GeographicDynamics):
+        if not isinstance(position_dynamics(dynamics), GeographicDynamics):
             return "euclidean"
-        return "haversine" if dynamics is moving(dynamics) else "chord"
+        return "haversine" if dynamics is position_dynamics(dynamics) else "chord"
     table: Any = dynamics
-    return hops(table) if getattr(table, "n_states", _MOST_STATES + 1) <= _MOST_STATES else None
-
-
-def moving(dynamics: Any) -> Any:
-    """What moves positions, with or without features beside them."""
-    return getattr(dynamics, "dynamics", dynamics)
+    few = getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES
+    return step_distances(table) if few else None
 
 
 def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
@@ -71,7 +68,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     states, next_states = demos.transitions()
     n_position = getattr(dynamics, "n_position", demos.n_dims)
     before, after = states[:, :n_position], next_states[:, :n_position]
-    measure = getattr(moving(dynamics), "displacements", None)
+    measure = getattr(position_dynamics(dynamics), "displacements", None)
     moves = after - before if measure is None else measure(before, after)
     lengths = np.linalg.norm(moves, axis=1)
     lengths = lengths[lengths > 0]
@@ -80,7 +77,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     return float(np.median(lengths))
 
 
-def hops(dynamics: TabularDynamics) -> Array:
+def step_distances(dynamics: TabularDynamics) -> Array:
     """``(S, S)``: fewest steps from one state to another, either way, whatever the actions."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path

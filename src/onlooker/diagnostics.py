@@ -40,7 +40,7 @@ def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
     nodes = seen[np.unique(np.linspace(0, len(seen) - 1, min(_PROBES, len(seen))).astype(int))]
     actions = posterior.policy()[nodes].argmax(axis=1)
     values = np.empty((posterior.n_chains * posterior.n_draws, len(nodes)))
-    for clusters in posterior._predictor.blocks():
+    for clusters in posterior.predictor.blocks():
         rows = clusters.first[:-1, None] + clusters.labels[:, nodes]
         values[clusters.index] = clusters.policy[rows, actions]
     return nodes, actions, values.reshape(posterior.n_chains, posterior.n_draws, -1)
@@ -49,7 +49,7 @@ def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
 def _largest(posterior: Posterior) -> Array:
     """``(chain, draw)``: nodes in the largest cluster."""
     values = np.empty(posterior.n_chains * posterior.n_draws)
-    for clusters in posterior._predictor.blocks():
+    for clusters in posterior.predictor.blocks():
         values[clusters.index] = np.maximum.reduceat(clusters.size, clusters.first[:-1])
     return values.reshape(posterior.n_chains, posterior.n_draws)
 

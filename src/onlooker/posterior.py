@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -16,8 +16,7 @@ from onlooker.dynamics.base import unknown_parameters
 from onlooker.inference.draws import Draws
 from onlooker.partitions.weights import Strategy
 from onlooker.prediction.forecast import Forecast
-from onlooker.prediction.predictor import PolicyInterval, Predictor, Rule
-from onlooker.prediction.queries import drawn_starts, likely_cluster, make_rule, place
+from onlooker.prediction.predictor import PolicyInterval, Predictor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +51,7 @@ class Posterior:
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
-        Draws of hyper-parameters, constant where fixed. Where each controller has an α of its
-        own there is no ``"alpha"``; see `concentration`.
+        Draws of hyper-parameters, constant where fixed.
     chain_ids : list of int
         Numbers of the chains; one that failed is missing.
     draws : Draws
@@ -149,24 +147,12 @@ class Posterior:
     # -- policies -------------------------------------------------------------------------------
 
     @cached_property
-    def _predictor(self) -> Predictor:
-        return Predictor(
-            self.problem,
-            self.prior,
-            self.labels.reshape(-1, self.problem.n_nodes),
-            self.actions.reshape(-1, self.problem.n_transitions),
-            {name: values.ravel() for name, values in self.hyper.items()},
-            self.plan.seed,
-            self._starts(),
-        )
+    def predictor(self) -> Predictor:
+        """Answers about any state, draw by draw too."""
+        return self._predictor_of(self.draws.pooled())
 
-    def _starts(self) -> Array | None:
-        """``(B, M)``: the node where each transition starts, where that is not known."""
-        return drawn_starts(self.problem, self.imputed)
-
-    @cached_property
-    def _at_nodes(self) -> Array:
-        return read_only(self._predictor.at_nodes())
+    def _predictor_of(self, draws: Draws) -> Predictor:
+        return Predictor(self.problem, self.prior, draws, self.plan.seed)
 
     @overload
     def policy(
@@ -223,46 +209,23 @@ class Posterior:
         ndarray or PolicyInterval
             The mean, or ``(mean, low, high)`` if `interval` is given.
         """
-        rule = self._rule(extrapolate, n_neighbors)
+        rule = self.predictor.rule(extrapolate, n_neighbors)
         if states is None:
             queries, node = self.problem.states, np.arange(self.problem.n_nodes)
         else:
-            queries, node = self._place(states)
-        mean = np.empty((len(queries), self.problem.n_actions))
-        known = node >= 0
-        mean[known] = self._at_nodes[node[known]]
-        if not known.all():
-            mean[~known] = self._predictor.elsewhere(queries[~known], rule)
+            queries, node = self.predictor.place(states)
+        mean = self.predictor.mean(queries, node, rule)
         if interval is None:
             return mean
         if not 0 < interval < 1:
             raise ValueError(f"interval must be between 0 and 1, got {interval!r}; 0.9 is usual")
         tail = (1 - interval) / 2
-        low, high = self._predictor.quantiles(queries, node, rule, (tail, 1 - tail))
+        low, high = self.predictor.quantiles(queries, node, rule, (tail, 1 - tail))
         return PolicyInterval(mean, low, high)
 
-    def _rule(self, extrapolate: Strategy | None, n_neighbors: int | None) -> Rule:
-        return make_rule(self.prior, extrapolate, n_neighbors)
-
-    def _place(self, states: Any) -> tuple[Array, Array]:
-        """Query states, and the node that each of them is (-1: none)."""
-        return place(states, self.problem.states)
-
-    def _policies(
-        self,
-        states: Any,
-        draws: Array,
-        *,
-        extrapolate: Strategy | None = None,
-        n_neighbors: int | None = None,
-    ) -> Iterator[Array]:
-        """The policy at `states` by each of some draws, counted over all chains, ``(n, A)``."""
-        rule = self._rule(extrapolate, n_neighbors)
-        return self._predictor.each(*self._place(states), rule, draws)
-
     # -- what happens next ----------------------------------------------------------------------
-    # Where the dynamics has unknown parameters, each draw's policy acts in its own world, and
-    # predictions are averages over up to `_forecast.MOST_WORLDS` draws, evenly spaced.
+    # Where the dynamics has unknown parameters, each draw's policy acts under its own dynamics, and
+    # predictions are averages over up to `forecast.MAX_DYNAMICS` draws, evenly spaced.
 
     def next_state(self, states: Any, *, dynamics: Dynamics | None = None, **how: Any) -> Array:
         """Probabilities of the next state in a finite space, ``Σ_j T(s' | s, j) p(j | s)``, (n, S).
@@ -328,12 +291,16 @@ class Posterior:
         return co_clustering(self.labels)
 
     def consensus(self, loss: Literal["vi", "binder"] = "vi") -> ConsensusResult:
-        """The partition that stands for all draws, with how certain it is; searched once."""
+        """The consensus partition, with how certain it is; computed once."""
         from onlooker.consensus import consensus
 
         if loss not in self._consensus:
             self._consensus[loss] = consensus(self.labels, loss, random_state=0)
         return self._consensus[loss]
+
+    def use_consensus(self, result: ConsensusResult) -> None:
+        """Take a consensus that was computed before, or from fewer of the draws."""
+        self._consensus[result.loss] = result
 
     def partition(self, loss: Literal["vi", "binder"] = "vi") -> Array:
         """``(N,)``: consensus clusters of the nodes, largest first."""
@@ -352,12 +319,16 @@ class Posterior:
         with hyper-parameters at their posterior means.
         """
         labels = self.partition(loss)
-        queries, node = self._place(states)
+        queries, node = self.predictor.place(states)
         assigned = labels[node]
         other = node < 0
         if other.any():
-            rule = self._rule("map", n_neighbors)
-            assigned[other] = likely_cluster(self, labels, queries[other], rule)
+            means = {f"hyper.{k}": np.array([values.mean()]) for k, values in self.hyper.items()}
+            single = {"labels": labels[None], "actions": self.actions[0, :1], **means}
+            rule = self.predictor.rule("map", n_neighbors)
+            predictor = self._predictor_of(Draws(single))
+            likely = predictor.clusters_at(queries[other], node[other], rule)[0]
+            assigned[other] = np.where(likely > labels.max(), -1, likely)
         return assigned
 
     # -- diagnostics, in and out ----------------------------------------------------------------

@@ -119,7 +119,7 @@ def test_goals_are_planned_for_as_by_value_iteration(thin):
 def test_the_subgoal_of_a_purposeful_expert_is_found():
     reward = np.zeros(25)
     reward[24] = 1.0
-    world = GridWorld.rewarded(size=5, n_actions=4, sigma=0.4, reward=reward)
+    world = GridWorld.with_reward(size=5, n_actions=4, sigma=0.4, reward=reward)
     demos, _ = world.rollout(40, 10, random_state=0)
     model = BayesianNonparametricIRL(
         world.dynamics, confidence=20.0, draws=500, tune=500, random_state=0
@@ -134,7 +134,7 @@ def test_the_subgoal_of_a_purposeful_expert_is_found():
 def test_unseen_states_follow_the_posterior_over_subgoals():
     reward = np.zeros(25)
     reward[24] = 1.0
-    world = GridWorld.rewarded(size=5, n_actions=4, sigma=0.3, reward=reward)
+    world = GridWorld.with_reward(size=5, n_actions=4, sigma=0.3, reward=reward)
     demos, _ = world.rollout(30, 8, random_state=1, start=np.full(30, 12))
     unseen = np.setdiff1d(np.arange(25), demos.states)
     assert unseen.size

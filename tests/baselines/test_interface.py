@@ -24,7 +24,7 @@ from onlooker.metrics import circular_emd
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion, GridWorld
 
-WORLD = GridWorld.rewarded(4, size=5, n_actions=4, sigma=0.5, chance=0.1)
+WORLD = GridWorld.with_reward(4, size=5, n_actions=4, sigma=0.5, chance=0.1)
 DEMOS = WORLD.rollout(60, 10, random_state=0)[0]
 HELD_OUT = WORLD.rollout(200, 10, random_state=1)[0]
 XY = WORLD.coordinates

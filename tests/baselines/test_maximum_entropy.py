@@ -143,7 +143,7 @@ def test_a_soft_expert_is_recovered():
 
 
 def test_the_penalised_objective_converges_on_the_papers_grid():
-    world = GridWorld.rewarded(0)
+    world = GridWorld.with_reward(0)
     demos, _ = world.rollout(1000, 10, random_state=0)
     model = MaximumEntropyIRL(world.dynamics).fit(demos)
     assert model.convergence_.converged
@@ -153,7 +153,7 @@ def test_the_penalised_objective_converges_on_the_papers_grid():
 
 
 def test_feasible_features_are_matched_on_the_papers_grid_without_a_penalty():
-    world = GridWorld.rewarded(1)
+    world = GridWorld.with_reward(1)
     expert = soft_value_iteration(world.dynamics, 5.0 * world.reward, 0.9).policy
     move = as_transitions(world.dynamics)
     objective = _Continuing(world.rollout(1, 2, random_state=0)[0], move, 0.9, "causal")

@@ -14,7 +14,7 @@ from onlooker.planning.transitions import as_transitions
 from onlooker.worlds import GridWorld
 
 ignore_short_fits = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-WORLD = GridWorld.rewarded(4, size=6, n_actions=4, sigma=0.5, chance=0.1)
+WORLD = GridWorld.with_reward(4, size=6, n_actions=4, sigma=0.5, chance=0.1)
 DEMOS = WORLD.rollout(300, 8, random_state=0)[0]
 
 

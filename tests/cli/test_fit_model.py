@@ -5,7 +5,7 @@ import pytest
 from small_runs import walk
 
 from onlooker import Demonstrations
-from onlooker.defaults import default_prior, hops, typical_step
+from onlooker.defaults import default_prior, step_distances, typical_step
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.fitting.building import make_prior, with_flags
@@ -83,7 +83,7 @@ def test_distances_with_features_on_the_earth_are_chords():
 def test_steps_between_states_are_counted_either_way_and_islands_are_far():
     one_way = np.zeros((4, 1, 4))
     one_way[[0, 1, 2, 3], 0, [1, 2, 2, 3]] = 1.0
-    apart = hops(TabularDynamics(one_way))
+    apart = step_distances(TabularDynamics(one_way))
     np.testing.assert_array_equal(apart[:3, :3], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     assert (apart[3, :3] > 3).all()
 

@@ -80,7 +80,7 @@ def test_a_concentration_so_small_that_it_underflows_gives_probabilities():
 def test_the_spread_is_that_of_drawn_controllers():
     study = made_up_study(n_draws=400, n_chains=2, hyper={"nu": 0.1})
     rng = np.random.default_rng(0)
-    (clusters,) = study.posterior._predictor.blocks()
+    (clusters,) = study.posterior.predictor.blocks()
     rows = clusters.first[:-1, None] + clusters.labels
     drawn = np.concatenate([clusters.thetas(rng)[rows] for _ in range(20)])
     wanted = np.sqrt(drawn.var(axis=0).sum(axis=1))

@@ -127,7 +127,7 @@ def test_of_very_many_draws_some_are_asked_evenly(monkeypatch):
 
     posterior = quick(ring_walks(), Mixing(2), draws=200)
     whole = posterior.next_state([0, 3])
-    monkeypatch.setattr(_forecast, "MOST_WORLDS", 100)
+    monkeypatch.setattr(_forecast, "MAX_DYNAMICS", 100)
     assert np.abs(posterior.next_state([0, 3]) - whole).max() < 0.05
 
 

@@ -18,7 +18,6 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
-from onlooker.prediction import mixtures as _mixtures
 from onlooker.prediction import predictor as _prediction
 
 PROBLEM = plane_problem()
@@ -110,19 +109,6 @@ def test_the_search_for_the_likeliest_cluster_ends_early_without_changing_it():
     queries = RNG.normal(0.0, 2.0, (60, 2))
     expected = _twin(posterior, queries, "map")
     np.testing.assert_allclose(posterior.policy(queries), expected, atol=1e-12)
-
-
-def test_summing_the_draws_first_changes_no_average(monkeypatch):
-    problem = plane_problem(n_nodes=60)
-    for prior, nu in ((SPATIAL["ddcrp"][0], NU), (SPATIAL["ddcrp"][0], 0.3)):
-        posterior = made_up(problem, prior, {"nu": nu})
-        quick = posterior.policy(QUERIES, extrapolate="average")
-        with monkeypatch.context() as patch:
-            patch.setattr(_mixtures, "_LARGEST_RATIO", -1.0)  # no query is quick
-            slow = posterior.policy(QUERIES, extrapolate="average")
-        np.testing.assert_allclose(quick, slow, atol=1e-14)
-        assert (quick != slow).any()  # else both went the same way
-        np.testing.assert_allclose(quick, _twin(posterior, QUERIES, "average"), atol=1e-12)
 
 
 @pytest.mark.parametrize("strategy", ["map", "local", "average"])
@@ -225,12 +211,27 @@ def test_working_in_small_portions_changes_nothing(name, monkeypatch):
     interval = whole.policy(QUERIES[:5], interval=0.8)
     monkeypatch.setattr(_prediction, "_ENTRIES", 64)
     portions = made_up(PROBLEM, prior, hyper)
-    assert len(list(portions._predictor.blocks())) > 1
+    assert len(list(portions.predictor.blocks())) > 1
     for strategy, mean in expected.items():
         got = portions.policy(QUERIES, extrapolate=strategy)
         np.testing.assert_allclose(got, mean, atol=1e-14)
     got = portions.policy(QUERIES[:5], interval=0.8)
     np.testing.assert_allclose(got.low, interval.low, atol=0.1)
+
+
+def test_counts_are_kept_only_where_asked_for_or_few(monkeypatch):
+    prior, hyper = SPATIAL["ddcrp"]
+    assert _blocks_stay(made_up(PROBLEM, prior, hyper).predictor)
+    monkeypatch.setattr(_prediction, "_ENTRIES", 64)
+    predictor = made_up(PROBLEM, prior, hyper).predictor
+    assert not _blocks_stay(predictor)
+    predictor.keep_counts = True
+    assert _blocks_stay(predictor)
+
+
+def _blocks_stay(predictor):
+    pairs = zip(list(predictor.blocks()), list(predictor.blocks()), strict=True)
+    return all(one is other for one, other in pairs)
 
 
 # -- credible intervals ---------------------------------------------------------------------------

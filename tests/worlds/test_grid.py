@@ -67,7 +67,7 @@ def test_the_uniform_policy_scores_as_in_the_papers_second_example(world):
 
 
 def test_a_rewarded_worlds_expert_is_optimal():
-    world = GridWorld.rewarded(0)
+    world = GridWorld.with_reward(0)
     assert 0 < np.count_nonzero(world.reward) < 20
     plan = value_iteration(world.dynamics, world.reward, 0.9, tolerance=1e-9)
     chosen = (world.policy() * plan.q).sum(axis=1)
@@ -77,7 +77,7 @@ def test_a_rewarded_worlds_expert_is_optimal():
 
 def test_rewards_appear_with_their_chance_and_never_not_at_all():
     counts = [
-        np.count_nonzero(GridWorld.rewarded(s, size=6, chance=0.02).reward) for s in range(80)
+        np.count_nonzero(GridWorld.with_reward(s, size=6, chance=0.02).reward) for s in range(80)
     ]
     assert min(counts) >= 1
     # Binomial(36, 0.02) without its zeros has mean 1.39 and standard deviation 0.65.
@@ -87,7 +87,7 @@ def test_rewards_appear_with_their_chance_and_never_not_at_all():
 def test_given_rewards_pull_the_expert_towards_them():
     reward = np.zeros(25)
     reward[24] = 1.0
-    world = GridWorld.rewarded(size=5, sigma=0.3, reward=reward)
+    world = GridWorld.with_reward(size=5, sigma=0.3, reward=reward)
     middle = world.policy([12])[0].argmax()
     assert world.angles[middle] == pytest.approx(np.pi / 4)
 
@@ -125,7 +125,7 @@ def test_bad_worlds_and_states_are_refused_by_name(world):
     with pytest.raises(TypeError, match="integers"):
         world.policy([0.5])
     with pytest.raises(ValueError, match="chance"):
-        GridWorld.rewarded(0, chance=0.0)
+        GridWorld.with_reward(0, chance=0.0)
     with pytest.raises(ValueError, match="expert must have shape"):
         GridWorld(3, 4, expert=np.ones((9, 3)) / 3)
     with pytest.raises(ValueError, match=r"expert\[0\] is no distribution"):

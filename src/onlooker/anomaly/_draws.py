@@ -9,9 +9,8 @@ import numpy as np
 
 from onlooker.anomaly._predictive import Predictive, draw_from, parts
 from onlooker.checks import Array
-from onlooker.demonstrations import distinct_states
-from onlooker.partitions.weights import Strategy, check_strategy
-from onlooker.prediction.predictor import Predictor, Rule
+from onlooker.partitions.weights import Strategy
+from onlooker.prediction.predictor import Predictor
 
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior
@@ -37,7 +36,7 @@ class KnownPolicy:
             yield self._predictive.draw_actions(tiled, rng).reshape(-1, len(steps))
 
 
-class DrawnPolicies(Predictor):
+class DrawnPolicies:
     """Another draw of the posterior in each replicate, with controllers ``θ ~ Dir(ξ + α)``.
 
     Parameters
@@ -59,32 +58,24 @@ class DrawnPolicies(Predictor):
         spread = np.linspace(0, n_draws - 1, min(most, n_draws)).astype(np.int64)
         # shuffled, so that a part of them is spread over the chains too
         chosen = np.random.default_rng(posterior.plan.seed).permutation(spread)
-        starts = posterior._starts()
-        super().__init__(
+        self._predictor = Predictor(
             posterior.problem,
             posterior.prior,
-            posterior.labels.reshape(n_draws, -1)[chosen],
-            posterior.actions.reshape(n_draws, -1)[chosen],
-            {name: values.ravel()[chosen] for name, values in posterior.hyper.items()},
+            posterior.draws.pooled()[chosen],
             posterior.plan.seed,
-            None if starts is None else starts[chosen],
         )
-        self._states = states
-        nodes = posterior.problem.states
-        index = distinct_states(np.concatenate([nodes, states]))[1][len(nodes) :]
-        self._node = np.where(index < len(nodes), index, -1)
-        strategy = check_strategy(posterior.prior, extrapolate)
-        self._how = Rule(strategy, getattr(posterior.prior, "n_neighbors", None))
+        self._states, self._node = self._predictor.place(states)
+        self._rule = self._predictor.rule(extrapolate)
 
     def act(self, steps: Array, n_replicates: int, rng: np.random.Generator) -> Iterator[Array]:
         """Actions at `steps`, ``(batch, len(steps))`` at a time, `n_replicates` in all."""
         states, node = self._states[steps], self._node[steps]
         left = n_replicates
         while left > 0:
-            for clusters in self.blocks():
+            for clusters in self._predictor.blocks():
                 for part in parts(min(left, len(clusters.index)), len(steps)):
                     some = clusters.take(np.arange(part.start, part.stop))
-                    rows = self._draw_rows(some, states, node, self._how, rng)
+                    rows = self._predictor.draw_rows(some, states, node, self._rule, rng)
                     cumulative = np.cumsum(some.thetas(rng), axis=1)
                     left -= len(rows)
                     yield draw_from(cumulative, rows.ravel(), rng).reshape(rows.shape)

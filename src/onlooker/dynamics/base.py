@@ -64,6 +64,11 @@ def unknown_parameters(dynamics: Any) -> dict[str, Prior]:
     return dict(dynamics.parameters) if isinstance(dynamics, UncertainDynamics) else {}
 
 
+def position_dynamics(dynamics: Any) -> Any:
+    """What moves positions: the dynamics itself, or the one below features."""
+    return getattr(dynamics, "dynamics", dynamics)
+
+
 def check_actions(actions: Array, n_actions: int, n_states: int) -> Array:
     """Return `actions` as ``(n,)`` integers below `n_actions`."""
     actions = as_array("actions", actions)

@@ -22,7 +22,7 @@ from onlooker.files import decode, encode
 from onlooker.hyper import PRIORS, Prior, check_hyper
 
 if TYPE_CHECKING:
-    from onlooker.dynamics.proposal import StepAccount
+    from onlooker.dynamics.coverage import StepCoverage
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
@@ -44,11 +44,6 @@ class DisplacementDynamics:
     -----
     With a prior, draws are found in ``posterior.hyper`` under ``"sigma"`` and ``"step"``; the
     dynamics by itself is the one at the priors' means.
-
-    Attributes
-    ----------
-    account : StepAccount or None
-        How the steps of the tracks are explained, where the actions were proposed from tracks.
 
     Examples
     --------
@@ -72,7 +67,6 @@ class DisplacementDynamics:
         if "sigma" in self.parameters:
             sigma = sigma.mean
         self.sigma: float | Array = _check_sigma(sigma, steps.shape)
-        self.account: StepAccount | None = None
         if isinstance(self.sigma, float):
             each: Array = np.full(steps.shape, self.sigma)
             peak = np.full(len(steps), self.n_dims * (math.log(self.sigma) + _HALF_LOG_2_PI))
@@ -133,7 +127,7 @@ class DisplacementDynamics:
         """Propose actions from tracks: directions × speeds, and the noise of each speed.
 
         How much of the scatter of steps is noise, and how much is choice, cannot be told from
-        steps alone: see `noise`. `account` tells what share of the steps the actions explain, and
+        steps alone: see `noise`. `coverage` tells what share of the steps the actions explain, and
         which they do not.
 
         Parameters
@@ -165,19 +159,16 @@ class DisplacementDynamics:
         --------
         >>> right, up = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.1]], [[0.0, 0.0], [0.1, 1.1], [0.0, 2.0]]
         >>> dynamics = DisplacementDynamics.from_demonstrations([right, up], n_directions=4)
-        >>> print(dynamics.account)
+        >>> print(dynamics.coverage([right, up]))
         4 actions explain 100.00% of 4 steps (within 3.72 sigma).
         """
         from onlooker.dynamics.proposal import propose
 
-        demos = Demonstrations(demos)
-        moves = cls.displacements(*demos.transitions())
-        found = propose(
+        moves = cls.displacements(*Demonstrations(demos).transitions())
+        steps, width = propose(
             moves, n_directions, n_speeds, stay=stay, noise=noise, scale=scale, sigma=sigma
         )
-        dynamics = cls(found.steps, found.sigma)
-        dynamics.account = dynamics.explained(demos)
-        return dynamics
+        return cls(steps, width)
 
     @property
     def n_actions(self) -> int:
@@ -192,10 +183,10 @@ class DisplacementDynamics:
     def __repr__(self) -> str:
         low, high = self._sigma.min(), self._sigma.max()
         noise = f"{low:g}" if low == high else f"{low:.3g} to {high:.3g}"
-        told = {"sigma": noise} | {name: repr(prior) for name, prior in self.parameters.items()}
+        shown = {"sigma": noise} | {name: repr(prior) for name, prior in self.parameters.items()}
         return (
             f"{type(self).__name__}({self.n_actions} actions in {self.n_dims} dimensions, "
-            f"{', '.join(f'{name}={value}' for name, value in told.items())})"
+            f"{', '.join(f'{name}={value}' for name, value in shown.items())})"
         )
 
     def _check(self, name: str, states: Any) -> Array:
@@ -233,11 +224,11 @@ class DisplacementDynamics:
         """How far each transition is from the nearest action's mean, in sigma."""
         return np.sqrt(np.maximum(-2 * (loglik + self._peak).max(axis=1), 0.0))
 
-    def explained(self, demos: Demonstrations) -> StepAccount:
-        """Tell which steps of `demos` lie where some action leads, and which do not."""
-        from onlooker.dynamics.proposal import account_for
+    def coverage(self, demos: Demonstrations) -> StepCoverage:
+        """Which steps of `demos` lie where some action leads, and which do not."""
+        from onlooker.dynamics.coverage import coverage_of
 
-        return account_for(self, Demonstrations(demos))
+        return coverage_of(self, Demonstrations(demos))
 
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
         """Return ``ln N(s' - s | steps[j], sigma² I)`` as ``(n, A)``."""

@@ -1,130 +1,22 @@
-"""Actions proposed from tracks, and an account of what they explain."""
+"""Actions proposed from tracks."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from onlooker.checks import Array, finite_array, positive_integer, positive_number
 
-if TYPE_CHECKING:
-    from onlooker.demonstrations import Demonstrations
-    from onlooker.dynamics.displacement import DisplacementDynamics
-
-_WITHIN = 0.999  # a step is explained if this share of an action's own steps lie as near
-_MOST_STEPS = 4_000  # steps that speeds and noise are estimated from
-_SHARE_OF_STAYING = 0.01
+_MAX_STEPS = 4_000  # steps that speeds and noise are estimated from
+_MIN_STAYING = 0.01
 _BETWEEN = 3.0  # sigma from a step between two directions to either of them
-_LEAST_NOISE = 0.05  # of the step's length
+_MIN_NOISE = 0.05  # of the step's length
 _JITTER = 0.05  # of the median step: shorter ones are no speed
 _ABSURD = 1e6  # times the median step
-_ROWS = 100_000  # steps looked at a time
-_SHOWN = 5
 _ROUNDS, _SETTLED = 200, 1e-4  # nats a step
-
-
-@dataclass(frozen=True, eq=False)
-class StepAccount:
-    """Which steps lie where some action leads.
-
-    Attributes
-    ----------
-    misfit
-        ``(M,)``: how far each step is from the nearest action's mean, in that action's sigma.
-    nearest
-        ``(M,)``: that action.
-    trajectory, index
-        ``(M,)``: the trajectory of each step, and which step of it (from 0).
-    limit
-        A step beyond it is not explained: 99.9 % of what an action does is nearer to its mean.
-    n_actions
-        Number of actions.
-    """
-
-    misfit: Array
-    nearest: Array
-    trajectory: Array
-    index: Array
-    limit: float
-    n_actions: int
-
-    @cached_property
-    def unexplained(self) -> Array:
-        """The steps that no action explains (numbers of transitions, pooled)."""
-        return np.flatnonzero(self.misfit > self.limit)
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps, M."""
-        return len(self.misfit)
-
-    @property
-    def share(self) -> float:
-        """Share of the steps that some action explains."""
-        return 1 - len(self.unexplained) / self.n_steps
-
-    @property
-    def usage(self) -> Array:
-        """``(A,)``: share of the explained steps that are nearest to each action."""
-        used = np.bincount(self.nearest[self.misfit <= self.limit], minlength=self.n_actions)
-        return used / max(1, used.sum())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The account in plain numbers and lists, for JSON."""
-        return {
-            "n_steps": self.n_steps,
-            "n_actions": self.n_actions,
-            "limit": self.limit,
-            "share": self.share,
-            "usage": self.usage.tolist(),
-            "unexplained": [
-                {
-                    "transition": int(t),
-                    "trajectory": int(self.trajectory[t]),
-                    "step": int(self.index[t]),
-                    "misfit": float(self.misfit[t]),
-                }
-                for t in self.unexplained
-            ],
-        }
-
-    def __str__(self) -> str:
-        told = (
-            f"{self.n_actions} actions explain {self.share:.2%} of {self.n_steps:,} steps "
-            f"(within {self.limit:.3g} sigma)."
-        )
-        if not len(self.unexplained):
-            return told
-        worst = self.unexplained[np.argsort(-self.misfit[self.unexplained], kind="stable")]
-        lines = [told, f"{len(worst):,} are not explained, the worst first:"]
-        for t in worst[:_SHOWN]:
-            where = f"trajectory {self.trajectory[t]}, step {self.index[t]}"
-            lines.append(f"  {where}: {self.misfit[t]:.3g} sigma")
-        if len(worst) > _SHOWN:
-            lines.append(f"  and {len(worst) - _SHOWN:,} more: see `unexplained`")
-        return "\n".join(lines)
-
-
-def account_for(dynamics: DisplacementDynamics, demos: Demonstrations) -> StepAccount:
-    """Hold the steps of `demos` against the actions of `dynamics`."""
-    from scipy.stats import chi2
-
-    states, next_states = demos.transitions()
-    misfit, nearest = np.empty(len(states)), np.empty(len(states), dtype=np.int64)
-    for start in range(0, len(states), _ROWS):
-        rows = slice(start, start + _ROWS)
-        loglik = dynamics.log_likelihood(states[rows], next_states[rows])
-        misfit[rows] = dynamics.misfit(loglik)
-        nearest[rows] = loglik.argmax(axis=1)
-    trajectory = demos.trajectory_of()
-    index = demos.transition_starts() - demos.offsets[trajectory]
-    limit = math.sqrt(chi2.ppf(_WITHIN, dynamics.n_dims))
-    return StepAccount(misfit, nearest, trajectory, index, limit, dynamics.n_actions)
 
 
 class Proposal(NamedTuple):
@@ -165,20 +57,22 @@ def propose(
             "give the actions yourself: DisplacementDynamics(steps, sigma)"
         )
     unit = _unit(scale, moves)
-    steps, typical = _some(moves / unit)
+    steps, typical = _typical_steps(moves / unit)
     units = directions(n_directions, moves.shape[1])
     given = None if sigma is None else sigma / typical
-    rings = (_likely if noise == "estimate" else _quantised)(steps, units, n_speeds, stay, given)
+    rings = (fit_mixture if noise == "estimate" else fit_medians)(
+        steps, units, n_speeds, stay, given
+    )
     unit = unit * typical
     still = np.zeros((int(rings.stays), moves.shape[1]))
-    found = np.vstack([*(length * units for length in rings.lengths), still]) * unit
+    proposed = np.vstack([*(length * units for length in rings.lengths), still]) * unit
     spread = np.repeat(rings.sigma, [len(units)] * len(rings.lengths) + [int(rings.stays)])
     if scale is not None:
-        return Proposal(found, spread[:, None] * unit)
-    return Proposal(found, spread * typical if sigma is None else sigma)
+        return Proposal(proposed, spread[:, None] * unit)
+    return Proposal(proposed, spread * typical if sigma is None else sigma)
 
 
-def _some(steps: Array) -> tuple[Array, float]:
+def _typical_steps(steps: Array) -> tuple[Array, float]:
     """As many steps as are needed, evenly from all tracks, in units of the typical one.
 
     Steps so long that their squares would drown all others are left out.
@@ -186,7 +80,7 @@ def _some(steps: Array) -> tuple[Array, float]:
     size = np.abs(steps).max(axis=1)
     typical = float(np.median(size[size > 0]))
     steps = steps[size <= _ABSURD * typical] / typical
-    few = steps[:: -(-len(steps) // _MOST_STEPS)]
+    few = steps[:: -(-len(steps) // _MAX_STEPS)]
     return (few if few.any() else steps), typical
 
 
@@ -234,7 +128,7 @@ def _gap(units: Array) -> float:
     return float(np.median(apart.min(axis=1)))
 
 
-class _Rings(NamedTuple):
+class SpeedRings(NamedTuple):
     """Actions of each length around where one stands."""
 
     lengths: Array
@@ -243,7 +137,9 @@ class _Rings(NamedTuple):
     stays: bool
 
 
-def _quantised(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
+def fit_medians(
+    steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None
+) -> SpeedRings:
     """Lengths by k-medians on their logs, noise by how far steps are from the nearest action."""
     from scipy.stats import chi2
 
@@ -254,16 +150,16 @@ def _quantised(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: floa
     apart = (lengths**2)[:, None] - 2 * np.outer(along, centres) + centres**2
     stays = bool(stay)
     if stay == "auto":
-        stays = bool(np.mean(lengths**2 < apart.min(axis=1)) >= _SHARE_OF_STAYING)
+        stays = bool(np.mean(lengths**2 < apart.min(axis=1)) >= _MIN_STAYING)
     still = lengths**2 if stays else np.full(len(lengths), np.inf)
     apart = np.maximum(np.column_stack([apart, still]), 0.0)
     ring, near = apart.argmin(axis=1), apart.min(axis=1)
     spread = np.zeros(len(centres) + 1)
     for k in np.unique(ring):  # the median is blind to outliers
         spread[k] = math.sqrt(np.median(near[ring == k]) / chi2.ppf(0.5, steps.shape[1]))
-    bound = np.append(_least(units) * centres, _LEAST_NOISE * centres[0])
+    bound = np.append(_min_noise(units) * centres, _MIN_NOISE * centres[0])
     spread = np.maximum(spread, bound) if sigma is None else np.full(len(bound), sigma)
-    return _Rings(centres, spread, stays)
+    return SpeedRings(centres, spread, stays)
 
 
 def _k_medians(values: Array, n: int) -> Array:
@@ -276,34 +172,36 @@ def _k_medians(values: Array, n: int) -> Array:
             break
         centres = moved
     apart = np.diff(centres, prepend=-np.inf)
-    return centres[apart > math.log1p(_LEAST_NOISE)]  # nearer than the noise: one and the same
+    return centres[apart > math.log1p(_MIN_NOISE)]  # nearer than the noise: one and the same
 
 
-def _least(units: Array) -> float:
+def _min_noise(units: Array) -> float:
     """Noise, as a share of the step, that any action has at least."""
     to_the_middle = 2 * math.sin(math.asin(min(_gap(units) / 2, 1.0)) / 2)
-    return max(to_the_middle / _BETWEEN, _LEAST_NOISE)
+    return max(to_the_middle / _BETWEEN, _MIN_NOISE)
 
 
-def _likely(steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None) -> _Rings:
+def fit_mixture(
+    steps: Array, units: Array, n_speeds: int, stay: Any, sigma: float | None
+) -> SpeedRings:
     """Lengths and noise of greatest likelihood; their number by BIC, and a stay if that pays."""
     lengths = np.linalg.norm(steps, axis=1)
     moving = lengths[lengths > 0]
-    found = []
+    fits = []
     for n in range(1, n_speeds + 1):
         start = np.unique(np.quantile(moving, (np.arange(n) + 0.5) / n))
         if len(start) < n:
             break
-        fit = _Fit(steps, units, start, bool(stay), sigma).run()
-        if stay == "auto" and fit.rest[0] < _SHARE_OF_STAYING:
-            fit = _Fit(steps, units, start, False, sigma).run()
-        found.append(fit)
-    best = min(found, key=_Fit.bic)
+        fit = _Mixture(steps, units, start, bool(stay), sigma).run()
+        if stay == "auto" and fit.rest[0] < _MIN_STAYING:
+            fit = _Mixture(steps, units, start, False, sigma).run()
+        fits.append(fit)
+    best = min(fits, key=_Mixture.bic)
     order = np.argsort(best.lengths)
-    return _Rings(best.lengths[order], best.sigma[[*order, -1]], best.stays)
+    return SpeedRings(best.lengths[order], best.sigma[[*order, -1]], best.stays)
 
 
-class _Fit:
+class _Mixture:
     """Maximum likelihood by EM: Gaussians of one width around ``length · direction``, each length.
 
     With responsibilities ``γ`` of the actions of a ring, its length is the mean projection
@@ -315,7 +213,7 @@ class _Fit:
         self, steps: Array, units: Array, start: Array, stays: bool, sigma: float | None
     ) -> None:
         self.n_steps, self.n_dims = steps.shape
-        self.stays, self.fixed, self.least = stays, sigma, _least(units)
+        self.stays, self.fixed, self.min_noise = stays, sigma, _min_noise(units)
         self.total = -np.inf  # log-likelihood
         self.squared, self.along = (steps**2).sum(axis=1), steps @ units.T
         reach = 0.5 * math.log(self.squared.max())
@@ -330,7 +228,7 @@ class _Fit:
         n_actions = len(start) * len(units)
         self.weights = np.full((len(start), len(units)), (1 - self.rest.sum()) / n_actions)
 
-    def run(self) -> _Fit:
+    def run(self) -> _Mixture:
         """Climb until a round gains next to nothing."""
         for _ in range(_ROUNDS):
             total, share = self._expect()
@@ -382,8 +280,8 @@ class _Fit:
         if self.fixed is not None:
             return
         spread = np.sqrt(spread / np.maximum(self.n_dims * n_own, 1e-9))
-        self.sigma[:-1] = np.maximum(spread, self.least * self.lengths)
+        self.sigma[:-1] = np.maximum(spread, self.min_noise * self.lengths)
         if self.rest[0] > 0:
             staying = math.sqrt(share[:, -2] @ self.squared / (self.n_dims * mass[-2]))
             slowest = self.lengths.min()
-            self.sigma[-1] = np.clip(staying, _LEAST_NOISE * slowest, 0.5 * slowest)
+            self.sigma[-1] = np.clip(staying, _MIN_NOISE * slowest, 0.5 * slowest)

@@ -61,9 +61,9 @@ class GridConfig(Config):
         """Small worlds and short chains."""
         return cls(runs=2, size=11, sweeps=60, burn_in=30)
 
-    def rewarded(self, run: int) -> GridWorld:
+    def with_reward(self, run: int) -> GridWorld:
         """The world of a run with sparse rewards and the expert that is optimal for them."""
-        return GridWorld.rewarded(
+        return GridWorld.with_reward(
             self.stream(run, WORLD), size=self.size, n_actions=self.actions, discount=self.discount
         )
 

@@ -43,7 +43,7 @@ class Config(GridConfig):
 
 def run_one(config: Config, run: int) -> list[Row]:
     """Errors of all methods for data sets of all sizes from one random world."""
-    world = config.rewarded(run)
+    world = config.with_reward(run)
     true = world.dynamics.next_state_probabilities(np.arange(world.n_states), world.policy())
     rows: list[Row] = []
     for size in config.sizes:

@@ -45,7 +45,7 @@ class Config(GridConfig):
 
 def run_one(config: Config, run: int) -> list[Row]:
     """Errors, by the assumed and by the clean model, of policies learned with the assumed one."""
-    world = config.rewarded(run)
+    world = config.with_reward(run)
     true = world.dynamics.next_state_probabilities(np.arange(world.n_states), world.policy())
     demos, _ = world.rollout(config.trajectories, config.length, config.stream(run, 1))
     clean = grid_dynamics(config.size, config.assumed_actions)

@@ -20,7 +20,7 @@ def compare(first: Study, second: Study) -> dict[str, Any]:
     reason = _cannot(first, second)
     if reason:
         return {"comparable": False, "reason": reason}
-    _, there = theirs._place(mine.problem.states)
+    _, there = theirs.predictor.place(mine.problem.states)
     shared = np.flatnonzero(there >= 0)
     asked = shared
     if len(shared) < mine.problem.n_nodes and theirs.prior.geometry(theirs.problem) is not None:

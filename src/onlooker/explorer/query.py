@@ -9,10 +9,8 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.explorer.study import LEVEL, Study
-from onlooker.prediction.predictor import Clusters
 
 _MOST_COUNTED = 4_000_000  # numbers held at a time
-_FEWEST = 1000  # controllers drawn at least for an interval
 
 
 def at_state(study: Study, state: Any) -> dict[str, Any]:
@@ -21,45 +19,19 @@ def at_state(study: Study, state: Any) -> dict[str, Any]:
     `state` is an integer, or the coordinates of a real state.
     """
     posterior = study.posterior
-    queries, node = posterior._place([state])
-    rule = posterior._rule(None, None)
-    predictor = posterior._predictor
-    n_draws, n_actions = len(study.labels), posterior.problem.n_actions
-    values = np.empty((-(-_FEWEST // n_draws), n_draws, n_actions))
-    mean = np.zeros(n_actions)
-    chosen = np.empty(n_draws, dtype=np.int64)
-    for number, clusters in enumerate(predictor.blocks()):
-        rng = np.random.default_rng([posterior.plan.seed, number])
-        for repeat in values:
-            rows = predictor._draw_rows(clusters, queries, node, rule, rng)[:, 0]
-            repeat[clusters.index] = _thetas(clusters, rows, rng)
-        mean += clusters.policy[rows].sum(axis=0) / n_draws
-        chosen[clusters.index] = rows - clusters.first[:-1]
-    if node[0] < 0 and rule.strategy != "map":  # clusters were drawn: their mixture is exact
-        mean = predictor.elsewhere(queries, rule)[0]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values.reshape(-1, n_actions), [tail, 1 - tail], axis=0)
+    predictor = posterior.predictor
+    queries, node = predictor.place([state])
+    policy = posterior.policy(queries, interval=LEVEL)
+    chosen = predictor.clusters_at(queries, node, predictor.rule())[:, 0]
     return {
         "state": np.asarray(queries[0]).tolist(),
         "node": int(node[0]),
-        "mean": mean.tolist(),
-        "low": low.tolist(),
-        "high": high.tolist(),
+        "mean": policy.mean[0].tolist(),
+        "low": policy.low[0].tolist(),
+        "high": policy.high[0].tolist(),
         "level": LEVEL,
         "candidates": _candidates(study, chosen),
     }
-
-
-def _thetas(clusters: Clusters, rows: Array, rng: np.random.Generator) -> Array:
-    """``θ ~ Dir(ξ + α)`` of one cluster a draw."""
-    drawn = rng.standard_gamma(clusters.counts[rows] + clusters.alpha[rows, None])
-    total = drawn.sum(axis=1, keepdims=True)
-    # all of them may underflow where α is tiny: then one action has it all
-    gone = np.flatnonzero(total[:, 0] == 0)
-    likely = clusters.policy[rows[gone]].argmax(axis=1)
-    drawn[gone, likely] = 1.0
-    total[gone] = 1.0
-    return np.asarray(drawn / total)
 
 
 def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:

@@ -25,7 +25,6 @@ from onlooker.explorer.space import (
 )
 from onlooker.posterior import Posterior
 from onlooker.prediction import kernels
-from onlooker.prediction.predictor import Clusters, Predictor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,18 +37,6 @@ _MOST_SCORED = 200_000  # steps whose trajectories are simulated
 _MOST_CONTROLLERS = 60  # that are described one by one
 _EPOCHS = itertools.count(1)
 LEVEL = 0.9  # probability of credible intervals
-
-
-class Held(Predictor):
-    """A predictor that keeps the counts of all draws: a question must not count them anew."""
-
-    @cached_property
-    def _held(self) -> list[Clusters]:
-        return list(super().blocks())
-
-    def blocks(self) -> Iterator[Clusters]:
-        """All draws."""
-        yield from self._held
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,7 @@ class Study:
         before: Study | None = None,
     ) -> Study:
         """What can be known at once; `before` is the same run with fewer draws."""
-        hold(posterior)
+        posterior.predictor.keep_counts = True  # a question must not count them anew
         # the last draw stands for all until the consensus is found
         same = before is not None and before.header.get("fingerprint") == header.get("fingerprint")
         labels = before.reference.labels if before and same else posterior.labels[0, -1]
@@ -212,7 +199,7 @@ class Study:
         controllers.
         """
         second = np.zeros_like(self.policy)
-        for clusters in self.posterior._predictor.blocks():
+        for clusters in self.posterior.predictor.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.square, second)
         variance = np.maximum(second / len(self.labels) - self.policy**2, 0.0)
         return np.asarray(np.sqrt(variance.sum(axis=1)))
@@ -288,7 +275,7 @@ class Study:
         n_actions = self.posterior.problem.n_actions
         values = np.empty((len(self.labels), len(chosen), n_actions))
         rng = np.random.default_rng(self.posterior.plan.seed)
-        for clusters in self.posterior._predictor.blocks():
+        for clusters in self.posterior.predictor.blocks():
             theta = clusters.thetas(rng)
             for row, b in enumerate(clusters.index):
                 rows = theta[clusters.first[row] : clusters.first[row + 1]]
@@ -297,11 +284,3 @@ class Study:
                 shared = np.bincount(pairs, minlength=len(chosen) * width)
                 values[b] = shared.reshape(len(chosen), width) @ rows
         return values / sizes[chosen][None, :, None]
-
-
-def hold(posterior: Posterior) -> None:
-    """Let `posterior` keep its counts."""
-    made = posterior._predictor
-    posterior._predictor = Held(
-        made.problem, made.prior, made.labels, made.actions, made.hyper, made.seed, made.starts,
-    )  # fmt: skip

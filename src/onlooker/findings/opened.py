@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.defaults import moving
+from onlooker.dynamics.base import position_dynamics
 from onlooker.files import write_atomically
 from onlooker.findings.settled import settle, thinned
 from onlooker.reading.settings import Reading, on_a_line
@@ -171,7 +171,7 @@ class Run:
             return None
         problem, n = self.posterior.problem, self.n_position
         seen = problem.states if problem.paths is None else problem.states[problem.paths.nodes]
-        if isinstance(moving(problem.dynamics), GeographicDynamics):
+        if isinstance(position_dynamics(problem.dynamics), GeographicDynamics):
             return arc_of(distance_to(in_space(states[:, :n]), in_space(seen[:, :n])))
         return distance_to(states[:, :n], seen[:, :n])
 

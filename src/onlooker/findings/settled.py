@@ -42,7 +42,7 @@ def settle(posterior: Posterior, path: Path, say: Callable[[str], Any] | None = 
         found = consensus(posterior.labels[:, ::step], random_state=0)
         with contextlib.suppress(OSError):  # a store may be read-only
             _keep(path, about, found)
-    posterior._consensus["vi"] = found
+    posterior.use_consensus(found)
     return step
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.defaults import moving
+from onlooker.dynamics.base import position_dynamics
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def action_names(dynamics: Any, n_actions: int) -> list[str]:
     """Directions and lengths where actions are steps, else numbers."""
     from onlooker.dynamics import GeographicDynamics
 
-    steps = getattr(moving(dynamics), "steps", None)
+    steps = getattr(position_dynamics(dynamics), "steps", None)
     if steps is None:
         return [f"action {j}" for j in range(n_actions)]
-    on_earth = isinstance(moving(dynamics), GeographicDynamics)
+    on_earth = isinstance(position_dynamics(dynamics), GeographicDynamics)
     lengths = np.linalg.norm(steps, axis=1)
     speeds = lengths[lengths > 0]
     one_speed = bool(len(speeds)) and bool(np.ptp(speeds) < 1e-9 * speeds.max())
@@ -124,7 +124,7 @@ def _center(run: Run, nodes: Array) -> list[float] | None:
 
 
 def _mean_step(dynamics: Any, acts: Array) -> list[float] | None:
-    steps = getattr(moving(dynamics), "steps", None)
+    steps = getattr(position_dynamics(dynamics), "steps", None)
     return None if steps is None else [float(x) for x in acts @ steps]
 
 

@@ -119,7 +119,7 @@ def prepare(
 
 def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any] | None:
     """What share of the steps the actions explain, where that can be told."""
-    if not hasattr(dynamics, "explained"):
+    if not hasattr(dynamics, "coverage"):
         say(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
         return None
     lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
@@ -128,10 +128,10 @@ def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any]
     n_moving = int((dynamics.steps != 0).any(axis=1).sum())
     n_speeds = int((lengths > 0).sum())
     per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
-    account = dynamics.account or dynamics.explained(demos)
+    coverage = dynamics.coverage(demos)
     say(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
-    say(str(account))
-    told = account.to_dict()
+    say(str(coverage))
+    told = coverage.to_dict()
     told["n_unexplained"] = len(told.pop("unexplained"))
     return told  # type: ignore[no-any-return]
 

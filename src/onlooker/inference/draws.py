@@ -78,7 +78,7 @@ class Draws:
         return self.arrays.get("imputed")
 
     def __len__(self) -> int:
-        return len(self.log_joint)
+        return len(self.labels)
 
     @classmethod
     def empty(cls, n_draws: int, chain: Chain) -> Self:
@@ -118,8 +118,14 @@ class Draws:
         for name, values in block.arrays.items():
             self.arrays[name][index : index + len(block)] = values
 
-    def __getitem__(self, index: slice) -> Draws:
+    def __getitem__(self, index: Any) -> Draws:
         return Draws({name: values[index] for name, values in self.arrays.items()})
+
+    def pooled(self) -> Draws:
+        """The draws of stacked chains, one chain after the other."""
+        return Draws(
+            {name: values.reshape(-1, *values.shape[2:]) for name, values in self.arrays.items()}
+        )
 
     def take(self, chains: Any = None, draws: Any = None) -> Draws:
         """Some chains and some draws of each, of stacked chains; slices or indices."""

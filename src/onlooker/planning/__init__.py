@@ -2,7 +2,7 @@
 
 Transitions ``T`` are a dense ``(S, A, S)`` array, a list of one ``(S, S)`` scipy.sparse matrix an
 action, or a `TabularDynamics`. Rewards are ``r(s)``, shape ``(S,)``, or ``r(s, a)``, shape
-``(S, A)``, collected when leaving ``s``:
+``(S, A)``, collected when leaving ``s``::
 
     Q(s, a) = r(s, a) + γ Σ_s' T(s'|s, a) V(s').
 

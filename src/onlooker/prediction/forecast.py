@@ -1,7 +1,7 @@
 """What happens next, by the policies and the dynamics of the draws.
 
-Where the dynamics has unknown parameters, each draw has a world of its own: predictions average
-over (at most `MOST_WORLDS`, evenly spaced) draws what each one's policy does in its own world.
+Where the dynamics has unknown parameters, each draw has dynamics of its own: predictions average
+over (at most `MAX_DYNAMICS`, evenly spaced) draws what each one's policy does under them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from onlooker.dynamics.rollout import draw_actions, roll_out
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior
 
-MOST_WORLDS = 500
-_MOST_TABULATED = 100_000  # states of a finite space whose policies a rollout computes at once
+MAX_DYNAMICS = 500
+_MAX_TABULATED = 100_000  # states of a finite space whose policies a rollout computes at once
 
 
 class Forecast:
-    """The worlds that the draws of a posterior speak of.
+    """What follows from a posterior's policies and the dynamics of its draws.
 
     Parameters
     ----------
@@ -36,7 +36,9 @@ class Forecast:
         Arguments of `Posterior.policy`.
     """
 
-    def __init__(self, posterior: Posterior, dynamics: Dynamics | None, how: Any) -> None:
+    def __init__(
+        self, posterior: Posterior, dynamics: Dynamics | None, how: dict[str, Any]
+    ) -> None:
         dynamics = dynamics if dynamics is not None else posterior.problem.dynamics
         if dynamics is None:
             raise ValueError(
@@ -55,27 +57,27 @@ class Forecast:
 
     @property
     def chosen(self) -> Array:
-        """The draws, of all chains in one row, whose worlds are asked; none if one is known."""
+        """The draws, pooled, whose dynamics are used; none if the dynamics are known."""
         if not self._names:
             return np.empty(0, dtype=np.int64)
         n = self.posterior.n_chains * self.posterior.n_draws
-        return np.unique(np.linspace(0, n - 1, min(n, MOST_WORLDS)).astype(np.int64))
+        return np.unique(np.linspace(0, n - 1, min(n, MAX_DYNAMICS)).astype(np.int64))
 
-    def world(self, draw: int) -> Dynamics:
+    def dynamics_of(self, draw: int) -> Dynamics:
         """The dynamics by one draw."""
         hyper = self.posterior.hyper
         values = {name: float(hyper[name].ravel()[draw]) for name in self._names}
-        world: Dynamics = self.dynamics.at(values)  # type: ignore[attr-defined]
-        return world
+        drawn: Dynamics = self.dynamics.at(values)  # type: ignore[attr-defined]
+        return drawn
 
     def pairs(self, queries: Array) -> Iterator[tuple[Array, Dynamics]]:
-        """Policies at `queries`, and the worlds that they go with."""
+        """Policies at `queries`, and the dynamics that they go with."""
         if len(self.chosen) == 0:
             yield self.posterior.policy(queries, **self.how), self.dynamics
             return
-        policies = self.posterior._policies(queries, self.chosen, **self.how)
+        policies = self.posterior.predictor.each(queries, self.chosen, **self.how)
         for draw, policy in zip(self.chosen, policies, strict=True):
-            yield policy, self.world(int(draw))
+            yield policy, self.dynamics_of(int(draw))
 
     @property
     def n_pairs(self) -> int:
@@ -91,8 +93,8 @@ class Forecast:
             )
         queries = as_states(states)
         total: Any = 0.0
-        for policy, world in self.pairs(queries):
-            total = total + world.next_state_probabilities(queries, policy)  # type: ignore[attr-defined]
+        for policy, dynamics in self.pairs(queries):
+            total = total + dynamics.next_state_probabilities(queries, policy)  # type: ignore[attr-defined]
         return np.asarray(total / self.n_pairs)
 
     def log_density(self, states: Any, next_states: Any) -> Array:
@@ -105,8 +107,8 @@ class Forecast:
             return np.empty(0)
         distinct, index = distinct_states(queries)
         total = np.full(len(queries), -np.inf)
-        for policy, world in self.pairs(distinct):
-            loglik = world.log_likelihood(queries, ends)
+        for policy, dynamics in self.pairs(distinct):
+            loglik = dynamics.log_likelihood(queries, ends)
             total = np.logaddexp(total, logsumexp(loglik + np.log(policy)[index], axis=1))
         return total - np.log(self.n_pairs)
 
@@ -118,18 +120,18 @@ class Forecast:
         if self.n_pairs > 1:
             which = rng.integers(self.n_pairs, size=len(tiled))
         drawn = np.empty_like(tiled)
-        for number, (policy, world) in enumerate(self.pairs(queries)):
+        for number, (policy, dynamics) in enumerate(self.pairs(queries)):
             mine = np.flatnonzero(which == number)
             cumulative = np.cumsum(policy, axis=1)[mine % max(len(queries), 1)]
-            drawn[mine] = world.sample(tiled[mine], draw_actions(cumulative, rng), rng)
+            drawn[mine] = dynamics.sample(tiled[mine], draw_actions(cumulative, rng), rng)
         return drawn.reshape(n_samples, len(queries), *queries.shape[1:])
 
     def rollout(self, start_states: Any, length: int, rng: np.random.Generator) -> Demonstrations:
-        """Trajectories of `length` states; each stays in the world of one draw."""
+        """Trajectories of `length` states; each moves by the dynamics of one draw."""
         start = as_states(start_states)
-        n_states = getattr(self.dynamics, "n_states", _MOST_TABULATED + 1)
+        n_states = getattr(self.dynamics, "n_states", _MAX_TABULATED + 1)
         table = None
-        if n_states <= _MOST_TABULATED:
+        if n_states <= _MAX_TABULATED:
             table = np.cumsum(self.posterior.policy(np.arange(n_states), **self.how), axis=1)
 
         def act(states: Array, rng: np.random.Generator) -> Array:
@@ -141,30 +143,30 @@ class Forecast:
         dynamics = self.dynamics
         if self._names:
             which = rng.choice(self.chosen, size=len(start))
-            worlds = {int(draw): self.world(draw) for draw in np.unique(which)}
-            dynamics = _ManyWorlds(dynamics.n_actions, worlds, which)
+            drawn = {int(draw): self.dynamics_of(draw) for draw in np.unique(which)}
+            dynamics = PerDrawDynamics(dynamics.n_actions, drawn, which)
         return roll_out(start, length, act, dynamics, rng)[0]
 
 
-class _ManyWorlds:
-    """Every row of states moves in a world of its own."""
+class PerDrawDynamics:
+    """Every row of states moves by the dynamics of a draw of its own."""
 
-    def __init__(self, n_actions: int, worlds: dict[int, Dynamics], which: Array) -> None:
+    def __init__(self, n_actions: int, drawn: dict[int, Dynamics], which: Array) -> None:
         self.n_actions = n_actions
-        self._worlds = worlds
+        self._drawn = drawn
         self._which = which
 
     def log_likelihood(self, states: Array, next_states: Array) -> Array:
         """Row by row."""
         rows = zip(self._which, states, next_states, strict=True)
         return np.concatenate(
-            [self._worlds[int(b)].log_likelihood(s[None], e[None]) for b, s, e in rows]
+            [self._drawn[int(b)].log_likelihood(s[None], e[None]) for b, s, e in rows]
         )
 
     def sample(self, states: Array, actions: Array, rng: np.random.Generator) -> Array:
         """Draw the next states."""
         out = np.empty_like(states)
-        for number, world in self._worlds.items():
+        for number, dynamics in self._drawn.items():
             mine = np.flatnonzero(self._which == number)
-            out[mine] = world.sample(states[mine], actions[mine], rng)
+            out[mine] = dynamics.sample(states[mine], actions[mine], rng)
         return out

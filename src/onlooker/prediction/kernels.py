@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
+from onlooker.gibbs.categorical import invert
+from onlooker.gibbs.dirichlet import dirichlet
 
 BLOCK = 128  # queries that stay in the cache while the draws go by
 
@@ -96,25 +98,9 @@ def normalise(counts: Array, first: Array, alpha: Array, policy: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_thetas(counts: Array, alpha: Array, theta: Array, rng: np.random.Generator) -> None:
-    """``θ ~ Dir(ξ + α)`` of every row, in logarithms so that a small α does not underflow."""
-    n_actions = counts.shape[1]
-    log_theta = np.empty(n_actions)
+    """``θ ~ Dir(ξ + α)`` of every row."""
     for row in range(len(alpha)):
-        largest = -np.inf
-        for j in range(n_actions):
-            shape = counts[row, j] + alpha[row]
-            if shape >= 1.0:
-                log_theta[j] = np.log(rng.standard_gamma(shape))
-            else:
-                boost = np.log1p(-rng.random()) / shape
-                log_theta[j] = np.log(rng.standard_gamma(shape + 1.0)) + boost
-            largest = max(largest, log_theta[j])
-        total = 0.0
-        for j in range(n_actions):
-            log_theta[j] = np.exp(log_theta[j] - largest)
-            total += log_theta[j]
-        for j in range(n_actions):
-            theta[row, j] = log_theta[j] / total
+        dirichlet(theta[row], counts[row], alpha[row], rng)
 
 
 @njit(cache=True, nogil=True)
@@ -277,77 +263,6 @@ def add_mixtures(
 
 
 @njit(cache=True, nogil=True)
-def add_potts_mixtures(
-    labels: Array,
-    size: Array,
-    first: Array,
-    policy: Array,
-    near: Neighbours,
-    weights: Weights,
-    out: Array,
-) -> None:
-    """`add_mixtures` for weights ``exp(β · score)``.
-
-    What clusters without neighbours contribute is the same for all queries, so each query only
-    adds what its neighbours change.
-    """
-    n_actions = out.shape[1]
-    score = np.empty(labels.shape[1] + 1)
-    background = np.empty(n_actions)
-    mixed = np.empty(n_actions)
-    for start in range(0, len(out), BLOCK):
-        for b in range(len(labels)):
-            beta, base, each = weights.beta[b], weights.base[b], weights.each[b]
-            n_clusters = first[b + 1] - first[b] - 1
-            top = 0.0  # the score of an empty cluster
-            for k in range(n_clusters):
-                score[k] = base * size[first[b] + k] + each
-                top = max(top, score[k])
-            at_rest = (weights.n_slots - n_clusters) * np.exp(-beta * top)
-            background[:] = at_rest / n_actions
-            for k in range(n_clusters):
-                weight = np.exp(beta * (score[k] - top))
-                at_rest += weight
-                for j in range(n_actions):
-                    background[j] += weight * policy[first[b] + k, j]
-            for q in range(start, min(len(out), start + BLOCK)):
-                highest = top
-                for p in range(near.indptr[q], near.indptr[q + 1]):
-                    k = labels[b, near.indices[p]]
-                    score[k] += weights.factor[b] * near.g[p] + weights.plus[b]
-                    highest = max(highest, score[k])
-                shift = np.exp(beta * (top - highest))
-                total = at_rest * shift
-                for j in range(n_actions):
-                    mixed[j] = background[j] * shift
-                for p in range(near.indptr[q], near.indptr[q + 1]):
-                    k = labels[b, near.indices[p]]
-                    row = first[b] + k
-                    rested = base * size[row] + each
-                    if score[k] != rested:
-                        gain = np.exp(beta * (score[k] - highest))
-                        gain -= np.exp(beta * (rested - highest))
-                        score[k] = rested
-                        total += gain
-                        for j in range(n_actions):
-                            mixed[j] += gain * policy[row, j]
-                for j in range(n_actions):
-                    out[q, j] += mixed[j] / total
-
-
-@njit(cache=True, nogil=True)
-def add_weighted_policies(
-    labels: Array, first: Array, policy: Array, weight: Array, out: Array
-) -> None:
-    """Sum the policies of the nodes over the draws, draw b times ``weight[b]``."""
-    for b in range(len(labels)):
-        for i in range(labels.shape[1]):
-            row = first[b] + labels[b, i]
-            for j in range(out.shape[1]):
-                out[i, j] += weight[b] * policy[row, j]
-
-
-@njit(cache=True, nogil=True)
 def draw_clusters(
     labels: Array,
     size: Array,
@@ -362,13 +277,7 @@ def draw_clusters(
     for b in range(len(labels)):
         n = first[b + 1] - first[b]
         for q in range(out.shape[1]):
-            total = _cluster_weights(b, q, labels, size, first, near, weights, share)
-            target = uniforms[b, q] * total
-            chosen = -1
-            for k in range(n):
-                if share[k] > 0.0:  # rounding must not reach a weight of zero
-                    chosen = k
-                    target -= share[k]
-                    if target < 0.0:
-                        break
-            out[b, q] = chosen
+            _cluster_weights(b, q, labels, size, first, near, weights, share)
+            for k in range(1, n):
+                share[k] += share[k - 1]
+            out[b, q] = invert(share, n, uniforms[b, q])

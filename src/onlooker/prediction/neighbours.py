@@ -13,7 +13,7 @@ from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.kernels import Neighbours, sort_rows
 
 
-class Finder:
+class NeighbourSearch:
     """Finds the nodes near query states, by a tree where the metric allows."""
 
     def __init__(self, geometry: Geometry) -> None:
@@ -78,16 +78,8 @@ def _neighbours(indptr: Array, indices: Array, g: Array, nearest: Array) -> Neig
 
 
 def no_neighbours(n: int) -> Neighbours:
-    """For priors that know no space."""
+    """For priors that ignore location."""
     return _neighbours(np.zeros(n + 1), np.zeros(0), np.zeros(0), np.zeros(n))
-
-
-def take(near: Neighbours, rows: Array) -> Neighbours:
-    """The neighbours of some of the states."""
-    counts = np.diff(near.indptr)[rows]
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    entries = np.repeat(near.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
-    return Neighbours(indptr, near.indices[entries], near.g[entries], near.nearest[rows])
 
 
 def smooth(near: Neighbours, values: Array) -> Array:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, positive_integer, read_only
+from onlooker.demonstrations import as_states, distinct_states
+from onlooker.inference.draws import Draws
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.geometry import TOLERANCE
-from onlooker.partitions.weights import Strategy, is_spatial, weights_of
+from onlooker.partitions.weights import Strategy, check_strategy, is_spatial, weights_of
 from onlooker.prediction import kernels
 from onlooker.prediction.kernels import Neighbours, Weights
-from onlooker.prediction.mixtures import add_linear_mixtures
-from onlooker.prediction.neighbours import Finder, no_neighbours, smooth, take
+from onlooker.prediction.neighbours import NeighbourSearch, no_neighbours, smooth
 from onlooker.problem.problem import Problem
 
 _ENTRIES = 1 << 23  # numbers held at a time
-_FEWEST = 1000  # controllers drawn at least for an interval
+_MIN_VALUES = 1000  # controllers drawn at least for an interval
 
 
 class PolicyInterval(NamedTuple):
@@ -96,82 +97,123 @@ class Clusters:
 
 
 class Predictor:
-    """The draws of all chains in one row, ready to be asked.
+    """Policies of any states, by each of some draws or in the mean of all.
 
     Parameters
     ----------
     problem, prior
         As in the posterior.
-    labels, actions
-        ``(B, N)`` and ``(B, M)``.
-    hyper
-        ``(B,)`` each; ``"alpha"`` at least.
+    draws
+        Of all chains, pooled.
     seed
         Of the controllers that intervals are made of.
-    starts
-        ``(B, M)``: where transitions start, if that differs between the draws.
+    keep_counts
+        Hold the counts of all draws in memory, however many: for who asks often.
     """
 
     def __init__(
         self,
         problem: Problem,
         prior: PartitionPrior,
-        labels: Array,
-        actions: Array,
-        hyper: Mapping[str, Array],
+        draws: Draws,
         seed: int,
-        starts: Array | None = None,
+        *,
+        keep_counts: bool = False,
     ) -> None:
         self.problem = problem
         self.prior = prior
-        self.labels = labels
-        self.actions = actions
-        self.hyper = hyper
+        self.draws = draws
         self.seed = seed
-        self.starts = starts
-        self._kept: Clusters | None = None
+        self.keep_counts = keep_counts
+        self._kept: list[Clusters] = []
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
     @cached_property
-    def _finder(self) -> Finder:
+    def _search(self) -> NeighbourSearch:
         geometry = self.prior.geometry(self.problem)
         assert geometry is not None
-        return Finder(geometry)
+        return NeighbourSearch(geometry)
+
+    # -- what is asked --------------------------------------------------------------------------
+
+    def place(self, states: Any) -> tuple[Array, Array]:
+        """Query states, and the node that each of them is (-1: none)."""
+        queries, nodes = as_states(states), self.problem.states
+        if queries.shape[1:] != nodes.shape[1:]:
+            raise ValueError(
+                f"states must be like the nodes' states, {_kind(nodes)}, got {_kind(queries)}; "
+                "a single state needs brackets of its own: [state]"
+            )
+        if len(queries) == 0:
+            return queries, np.empty(0, dtype=np.int64)
+        index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
+        return queries, np.where(index < len(nodes), index, -1)
+
+    def rule(self, extrapolate: Strategy | None = None, n_neighbors: int | None = None) -> Rule:
+        """How policies are continued to states that are no nodes; None: as the prior says."""
+        strategy = check_strategy(self.prior, extrapolate)
+        if n_neighbors is None:
+            n_neighbors = getattr(self.prior, "n_neighbors", None)
+        elif not is_spatial(self.prior):
+            raise ValueError(f"n_neighbors means nothing to {type(self.prior).__name__}")
+        else:
+            n_neighbors = positive_integer("n_neighbors", n_neighbors)
+        return Rule(strategy, n_neighbors)
 
     # -- draws, block by block ------------------------------------------------------------------
 
     def blocks(self) -> Iterator[Clusters]:
         """All draws, as many at a time as memory should hold."""
-        if self._kept is not None:
-            yield self._kept
+        if self._kept:
+            yield from self._kept
             return
-        rows = self.labels.max(axis=1).astype(np.int64) + 2
+        rows = self._rows(self.draws.labels)
         cost = np.maximum(rows * self.problem.n_actions, self.problem.n_nodes)
         block = np.cumsum(cost) // _ENTRIES
+        kept = []
         for number in np.unique(block):
             chosen = np.flatnonzero(block == number)
             clusters = self._count(chosen, rows[chosen])
-            if len(chosen) == len(rows):
-                self._kept = clusters
+            if self.keep_counts or len(chosen) == len(rows):
+                kept.append(clusters)
             yield clusters
+        self._kept = kept
+
+    @staticmethod
+    def _rows(labels: Array) -> Array:
+        """Clusters of each draw, a new one included."""
+        return labels.max(axis=1).astype(np.int64) + 2
+
+    @cached_property
+    def _starts(self) -> Array | None:
+        """``(B, M)``: the node where each transition starts in each draw, where not all are known.
+
+        Unseen positions in real space are nodes of their own, so there the starts are known.
+        """
+        incomplete, imputed = self.problem.incomplete, self.draws.imputed
+        if imputed is None or incomplete is None or imputed.ndim > 2:
+            return None
+        path = np.tile(incomplete.observed.astype(imputed.dtype), (len(imputed), 1))
+        path[:, incomplete.hidden] = imputed
+        return path[:, incomplete.starts]
 
     def _count(self, chosen: Array, rows: Array) -> Clusters:
         first = np.concatenate([[0], np.cumsum(rows)])
         counts = np.zeros((first[-1], self.problem.n_actions), dtype=np.int32)
         size = np.zeros(first[-1], dtype=np.int64)
-        labels = self.labels[chosen].astype(np.int32)
-        actions = self.actions[chosen].astype(np.int32)
+        labels = self.draws.labels[chosen].astype(np.int32)
+        actions = self.draws.actions[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
-        if self.starts is None:
+        if self._starts is None:
             kernels.count_clusters(labels, actions, node_of, first, counts, size)
         else:
             for b, draw in enumerate(chosen):
                 one = slice(b, b + 1)
-                node_of = self.starts[draw].astype(np.int64)
+                node_of = self._starts[draw].astype(np.int64)
                 kernels.count_clusters(
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )
-        hyper = {name: values[chosen] for name, values in self.hyper.items()}
+        hyper = {name: values[chosen] for name, values in self.draws.hyper.items()}
         return Clusters(chosen, labels, first, counts, size, hyper)
 
     def _placed(
@@ -189,7 +231,7 @@ class Predictor:
             group = clusters if len(same) == len(scales) else clusters.take(same)
             found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
             if self._found[0] is not states or self._found[1] != found:
-                self._found = (states, found, self._finder.find(states, *found))
+                self._found = (states, found, self._search.find(states, *found))
             yield group, self._found[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
@@ -198,30 +240,48 @@ class Predictor:
 
     # -- mean -----------------------------------------------------------------------------------
 
+    @cached_property
     def at_nodes(self) -> Array:
         """``(N, A)``: the posterior mean policy at the nodes."""
         total = np.zeros((self.problem.n_nodes, self.problem.n_actions))
         for clusters in self.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
-        return total / len(self.labels)
+        return read_only(total / len(self.draws))
 
-    def elsewhere(self, states: Array, rule: Rule) -> Array:
-        """``(n, A)``: the same at states that are no nodes."""
+    def mean(self, states: Array, node: Array, rule: Rule) -> Array:
+        """``(n, A)``: the posterior mean policy at `states`, as `place` gives them."""
+        mean = np.empty((len(states), self.problem.n_actions))
+        known = node >= 0
+        mean[known] = self.at_nodes[node[known]]
+        if not known.all():
+            mean[~known] = self._elsewhere(states[~known], rule)
+        return mean
+
+    def _elsewhere(self, states: Array, rule: Rule) -> Array:
         out = np.zeros((len(states), self.problem.n_actions))
         if not is_spatial(self.prior) and len(states) > 1:  # all such states are alike
-            out[:] = self.elsewhere(states[:1], rule)
+            out[:] = self._elsewhere(states[:1], rule)
             return out
-        for part in _parts(len(states), max(self.problem.n_nodes, len(self.labels))):
+        for part in self._parts(len(states)):
             for clusters in self.blocks():
                 for group, near, weights in self._placed(clusters, states[part], rule):
                     self._add(group, near, weights, rule.strategy, out[part])
-        return out / len(self.labels)
+        return out / len(self.draws)
 
-    def each(self, states: Array, node: Array, rule: Rule, draws: Array) -> Iterator[Array]:
+    def each(
+        self,
+        states: Any,
+        draws: Array,
+        *,
+        extrapolate: Strategy | None = None,
+        n_neighbors: int | None = None,
+    ) -> Iterator[Array]:
         """The policy at `states` by each one of `draws`, ``(n, A)``."""
+        rule = self.rule(extrapolate, n_neighbors)
+        states, node = self.place(states)
         known = node >= 0
         others = states[~known]
-        rows = self.labels[draws].max(axis=1).astype(np.int64) + 2
+        rows = self._rows(self.draws.labels[draws])
         for draw, n_rows in zip(draws, rows, strict=True):
             clusters = self._count(np.array([draw]), np.array([n_rows]))
             policy = np.zeros((len(states), self.problem.n_actions))
@@ -241,33 +301,14 @@ class Predictor:
             chosen = np.empty((len(group.labels), len(out)), dtype=np.int32)
             kernels.likely_clusters(*draws, near, weights, chosen)
             kernels.add_policies(chosen, group.first, group.policy, out)
-        elif strategy == "average" and len(weights.beta):
-            kernels.add_potts_mixtures(*draws, group.policy, near, weights, out)
         elif strategy == "average":
-            rest = add_linear_mixtures(group.labels, group.first, group.policy, near, weights, out)
-            if len(rest):
-                some = np.zeros((len(rest), out.shape[1]))
-                kernels.add_mixtures(*draws, group.policy, take(near, rest), weights, some)
-                out[rest] += some
+            kernels.add_mixtures(*draws, group.policy, near, weights, out)
         else:  # the weights are the same in every draw, so each node may be averaged first
             nodes = np.zeros((self.problem.n_nodes, self.problem.n_actions))
             kernels.add_policies(group.labels, group.first, group.policy, nodes)
             out += smooth(near, nodes)
 
-    def likely(self, states: Array, rule: Rule) -> Array:
-        """``(B, n)``: the most likely cluster in each draw; one above the last if it is new."""
-        out = np.empty((len(self.labels), len(states)), dtype=np.int32)
-        for part in _parts(len(states), max(self.problem.n_nodes, len(self.labels))):
-            for clusters in self.blocks():
-                for group, near, weights in self._placed(clusters, states[part], rule):
-                    chosen = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
-                    kernels.likely_clusters(
-                        group.labels, group.size, group.first, near, weights, chosen
-                    )
-                    out[group.index, part] = chosen
-        return out
-
-    # -- spread ---------------------------------------------------------------------------------
+    # -- clusters and spread ---------------------------------------------------------------------
 
     def quantiles(
         self, states: Array, node: Array, rule: Rule, levels: tuple[float, float]
@@ -277,29 +318,37 @@ class Predictor:
         A draw stands for ``θ ~ Dir(ξ_z + α)``, not for its mean: the uncertainty that is left
         when the counts are known belongs to it. Where clusters are mixed, ``z`` is drawn too.
         """
-        repeats = -(-_FEWEST // len(self.labels))
-        n_values = repeats * len(self.labels)
+        repeats = -(-_MIN_VALUES // len(self.draws))
+        n_values = repeats * len(self.draws)
         low = np.empty((len(states), self.problem.n_actions))
         high = np.empty_like(low)
-        for part in _parts(
-            len(states), max(n_values * self.problem.n_actions, self.problem.n_nodes)
-        ):
+        for part in self._parts(len(states), n_values * self.problem.n_actions):
             values = np.empty((n_values, *low[part].shape))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
                 for_theta = np.random.default_rng([self.seed, number, 0])
                 for_rows = np.random.default_rng([self.seed, number, 1])
                 for repeat in range(repeats):
-                    rows = self._draw_rows(clusters, states[part], node[part], rule, for_rows)
-                    at = repeat * len(self.labels) + clusters.index
+                    rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
+                    at = repeat * len(self.draws) + clusters.index
                     values[at] = clusters.thetas(for_theta)[rows]
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 
-    def _draw_rows(
+    def clusters_at(self, states: Array, node: Array, rule: Rule) -> Array:
+        """``(B, n)``: the cluster of each state in each draw; beyond the last one: a new one."""
+        out = np.empty((len(self.draws), len(states)), dtype=np.int32)
+        for part in self._parts(len(states)):
+            for number, clusters in enumerate(self.blocks()):
+                rng = np.random.default_rng([self.seed, number, 1])
+                rows = self.draw_rows(clusters, states[part], node[part], rule, rng)
+                out[clusters.index, part] = rows - clusters.first[:-1, None]
+        return out
+
+    def draw_rows(
         self, clusters: Clusters, states: Array, node: Array, rule: Rule, rng: np.random.Generator
     ) -> Array:
-        """``(B, n)``: the row of a cluster of each state in each draw."""
+        """``(B, n)``: the row of a cluster of each state in each draw: likeliest, or drawn."""
         chosen = np.empty((len(clusters.index), len(states)), dtype=np.int32)
         other = node < 0
         chosen[:, ~other] = clusters.labels[:, node[~other]]
@@ -316,16 +365,19 @@ class Predictor:
                 chosen[np.ix_(rows, np.flatnonzero(other))] = picked
         return clusters.first[:-1, None] + chosen
 
+    def _parts(self, n: int, cost: int = 0) -> Iterator[slice]:
+        """Slices of `n` states that need no more numbers at a time than memory should hold."""
+        step = max(1, _ENTRIES // max(cost, self.problem.n_nodes, len(self.draws)))
+        for start in range(0, n, step):
+            yield slice(start, min(n, start + step))
+
+
+def _kind(states: Array) -> str:
+    return "integers" if states.ndim == 1 else f"vectors of dimension {states.shape[1]}"
+
 
 def _second_moment(counts: Array, alpha: Array) -> Array:
     """``E[θ_j²]`` for ``θ ~ Dir(ξ + α)``."""
     total = counts.sum(axis=1) + counts.shape[1] * alpha
     mean = (counts + alpha[:, None]) / total[:, None]
     return np.asarray(mean**2 + mean * (1 - mean) / (total + 1)[:, None])
-
-
-def _parts(n: int, cost: int) -> Iterator[slice]:
-    """Slices of `n` states that keep ``cost`` numbers each within what memory should hold."""
-    step = max(1, _ENTRIES // cost)
-    for start in range(0, n, step):
-        yield slice(start, min(n, start + step))

@@ -1,6 +1,6 @@
 """Draws on disk while sampling goes on: nothing is ever half written.
 
-A store is a directory:
+A store is a directory::
 
     run.json                     what it is: sizes, prior, options, seed, versions, command
     problem.npz                  the problem, the trajectories it was made of, and whatever arrays

@@ -24,7 +24,7 @@ class GridWorld:
 
     State ``i · size + j`` lies at ``coordinates[state] = (x_i, y_j)``; both axes run from
     ``−(size−1)/2`` to ``(size−1)/2``. The default expert is the circling one of
-    `CircularMotion`; `GridWorld.rewarded` makes worlds with an optimal expert.
+    `CircularMotion`; `GridWorld.with_reward` makes worlds with an optimal expert.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GridWorld:
         self._set_expert(expert)
 
     @classmethod
-    def rewarded(
+    def with_reward(
         cls,
         random_state: int | np.random.Generator | None = None,
         *,

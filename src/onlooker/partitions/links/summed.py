@@ -5,7 +5,7 @@ other: a node whose actions were drawn for one controller fits no other, and as 
 its actions are drawn for that controller. Here both move at once. Controllers are drawn, ``θ_k ~
 Dir(ξ_k + α)``, and moved on with the actions summed out. Given them, node i's transitions have the
 likelihood ``L_ik = Π_t Σ_j ℓ[t, j] θ_kj`` in cluster k, and its link, whose removal splits the part
-P off its component, is drawn among all nodes outside of P:
+P off its component, is drawn among all nodes outside of P::
 
     p(c_i = j) ∝ f(d_ij) Π_{m ∈ P} L_{m, z_j}.
 

@@ -1,0 +1,57 @@
+"""Which steps the actions of a dynamics explain."""
+
+import json
+
+import numpy as np
+import pytest
+
+from onlooker import Demonstrations
+from onlooker.dynamics import DisplacementDynamics
+
+
+def test_the_coverage_tells_where_steps_are_not_explained():
+    dynamics = DisplacementDynamics([[1.0], [-1.0]], 0.1)
+    demos = Demonstrations([[0.0, 1.0, 2.0, 2.5], [5.0, 4.0, 9.0]])
+    coverage = dynamics.coverage(demos)
+    assert coverage.unexplained.tolist() == [2, 4]
+    assert coverage.trajectory[coverage.unexplained].tolist() == [0, 1]
+    assert coverage.index[coverage.unexplained].tolist() == [2, 1]
+    assert coverage.misfit == pytest.approx([0, 0, 5, 0, 40])
+    assert coverage.share == pytest.approx(3 / 5)
+    assert coverage.usage.tolist() == [2 / 3, 1 / 3]
+    assert coverage.limit == pytest.approx(3.29, abs=0.01)
+    text = str(coverage)
+    assert "2 actions explain 60.00% of 5 steps" in text
+    assert "trajectory 1, step 1: 40 sigma\n  trajectory 0, step 2: 5 sigma" in text
+
+
+def test_the_coverage_can_be_read_by_machines():
+    dynamics = DisplacementDynamics([[1.0], [-1.0]], 0.1)
+    content = json.loads(json.dumps(dynamics.coverage([[0.0, 1.0, 2.5]]).to_dict()))
+    assert content["share"] == 0.5
+    assert content["unexplained"] == [
+        {"transition": 1, "trajectory": 0, "step": 1, "misfit": pytest.approx(5.0)}
+    ]
+
+
+def test_a_thousandth_of_what_actions_do_counts_as_unexplained():
+    dynamics = DisplacementDynamics([[0.0, 0.0], [50.0, 0.0]], [1.0, 4.0])
+    rng = np.random.default_rng(0)
+    after = dynamics.sample(np.zeros((20_000, 2)), rng.integers(2, size=20_000), rng)
+    pairs = Demonstrations(list(np.stack([np.zeros_like(after), after], axis=1)))
+    coverage = dynamics.coverage(pairs)
+    assert 1 - coverage.share == pytest.approx(0.001, abs=0.0006)
+
+
+def test_many_steps_are_looked_at_in_pieces(monkeypatch):
+    steps = np.random.default_rng(0).normal(0.0, 1.0, (100, 2))
+    demos = Demonstrations([np.cumsum(steps, axis=0)])
+    dynamics = DisplacementDynamics.compass(8, sigma=0.1)
+    whole = dynamics.coverage(demos)
+    monkeypatch.setattr("onlooker.dynamics.coverage._ROWS", 7)
+    np.testing.assert_array_equal(dynamics.coverage(demos).misfit, whole.misfit)
+
+
+def test_one_step_is_singular():
+    dynamics = DisplacementDynamics([[1.0]], 0.1)
+    assert "1 is not explained" in str(dynamics.coverage([[0.0, 1.0, 2.5]]))
