@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import onlooker
-from onlooker import demo
 from onlooker.cli import main
+from onlooker.experiments import example1
 from onlooker.warnings import ConvergenceWarning
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def fail(monkeypatch):
         def raise_it(*args, **options):
             raise error
 
-        monkeypatch.setattr(demo, "recognise", raise_it)
+        monkeypatch.setattr(example1, "recognise", raise_it)
 
     return with_
 
@@ -189,20 +189,12 @@ def test_quick_is_smaller_and_explicit_numbers_win(tmp_path, monkeypatch):
         asked.update(options, seed=seed)
         raise ValueError("enough")
 
-    monkeypatch.setattr(demo, "recognise", recognise)
+    monkeypatch.setattr(example1, "recognise", recognise)
     call("demo", "--output", tmp_path, "--quick", "--tune", 7, "--seed", 5)
-    assert asked["draws"] == demo.QUICK["draws"] < demo.FULL["draws"]
+    assert asked["draws"] == example1.QUICK["draws"] < example1.FULL["draws"]
     assert (asked["tune"], asked["seed"], asked["n_jobs"]) == (7, 5, None)
     call("demo", "--output", tmp_path)
-    assert {name: asked[name] for name in demo.FULL} == demo.FULL
-
-
-def test_opposite_sectors_inside_and_outside_are_one_behaviour():
-    world = demo.CircularMotion()
-    inside, outside = np.array([[2.0, 0.1]]), np.array([[-8.0, -0.1]])
-    assert demo.behaviour(world, inside) == demo.behaviour(world, outside)
-    assert demo.behaviour(world, inside) != demo.behaviour(world, -inside)
-    assert len(np.unique(demo.behaviour(world, world.coordinates))) == 8
+    assert {name: asked[name] for name in example1.FULL} == example1.FULL
 
 
 # -- the README -----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from onlooker import Posterior, Problem, sample
 from onlooker.cli import main
 from onlooker.dynamics import DisplacementDynamics
+from onlooker.findings.opened import OpenedRun
 from onlooker.partitions import ChineseRestaurant
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
@@ -204,12 +205,10 @@ def test_summary_as_json_is_nothing_but_json(folder):
 
 @pytest.mark.parametrize(("median", "told"), [(1.0, False), (9.9, True)])
 def test_summary_tells_what_lies_at_a_bound_of_its_prior(folder, monkeypatch, median, told):
-    from onlooker.findings import opened as stored
-
-    opened = stored.open_run(folder / "run")
+    opened = OpenedRun.read(folder / "run")
     alpha = np.full_like(opened.posterior.hyper["alpha"], median)
     opened.posterior.hyper = {**opened.posterior.hyper, "alpha": alpha}
-    monkeypatch.setattr(stored, "open_run", lambda path: opened)
+    monkeypatch.setattr(OpenedRun, "read", lambda path: opened)
     line = (
         "α lies at the upper bound of its prior, 10: the answer depends on that bound (see docs, "
         "Limits)."
@@ -249,10 +248,10 @@ def test_the_consensus_is_sought_once_and_again_when_the_run_has_grown(folder, t
 
 
 def test_too_many_draws_for_a_quick_consensus_are_thinned_and_told(folder, tmp_path, monkeypatch):
-    from onlooker.findings import settled
+    from onlooker.findings import opened
 
     shutil.copytree(folder / "run", tmp_path / "run")
-    monkeypatch.setattr(settled, "_MOST_LABELS", 300 * 2 * 4)
+    monkeypatch.setattr(opened, "_MAX_LABELS", 300 * 2 * 4)
     result = run("summary", tmp_path / "run")
     assert "one draw in 3" in result.stdout
 

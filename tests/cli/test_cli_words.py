@@ -13,8 +13,6 @@ from click.testing import CliRunner
 
 from onlooker.cli import main
 from onlooker.cli.output import plain, table
-from onlooker.dynamics import DisplacementDynamics
-from onlooker.findings.words import action_names, rose
 from onlooker.fitting import model_file
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
@@ -106,24 +104,6 @@ def test_models_in_the_guide_can_be_read(tmp_path):
     for block in blocks:
         (tmp_path / "model.toml").write_text(block, encoding="utf-8")
         model_file.read_model(tmp_path / "model.toml")
-
-
-def test_actions_are_named_by_direction_and_speed():
-    two = DisplacementDynamics([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]], 0.1)
-    assert action_names(two, 3) == ["0° 1", "90° 2", "stay"]
-    one = DisplacementDynamics.compass(8, stay=True)
-    assert action_names(one, 9)[:3] == ["0°", "45°", "90°"]
-    assert action_names(one, 9)[-1] == "stay"
-    assert action_names(DisplacementDynamics([[0.5], [-2.0]], 0.1), 2) == ["+0.5", "-2"]
-    assert action_names(DisplacementDynamics([[1, 0, -1]], 0.1), 1) == ["(+1, +0, -1)"]
-    assert action_names(None, 2) == ["action 0", "action 1"]
-
-
-@pytest.mark.parametrize(
-    ("bearing", "told"), [(0, "N"), (45, "NE"), (360, "N"), (-90, "W"), (10, "10°")]
-)
-def test_bearings_are_points_of_the_compass(bearing, told):
-    assert rose(bearing) == told
 
 
 def test_json_knows_no_infinity():

@@ -15,7 +15,7 @@ from onlooker.cli import main
 from onlooker.diagnostics import AtBound
 from onlooker.dynamics import GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import FeatureDynamics
-from onlooker.findings.opened import kept_if_of_use
+from onlooker.findings.record import remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.reading.guess import trajectory_notes
@@ -403,7 +403,7 @@ def test_a_failed_fit_removes_what_it_made_and_no_more(tmp_path, there):
     store = tmp_path / "run"
     if there:
         store.mkdir()
-    with pytest.raises(FileExistsError), kept_if_of_use(store):
+    with pytest.raises(FileExistsError), remove_if_empty(store):
         fails_after_writing(store / "run.json")
     assert store.exists() == there
     assert not there or not any(store.iterdir())
@@ -411,13 +411,13 @@ def test_a_failed_fit_removes_what_it_made_and_no_more(tmp_path, there):
 
 def test_a_failed_fit_keeps_what_can_be_resumed_or_was_there_before(tmp_path):
     store = tmp_path / "run"
-    with pytest.raises(FileExistsError), kept_if_of_use(store):
+    with pytest.raises(FileExistsError), remove_if_empty(store):
         fails_after_writing(store / "chain-000" / "part-000000000001.npz")
     assert (store / "chain-000" / "part-000000000001.npz").exists()
     other = tmp_path / "mine"
     other.mkdir()
     (other / "thesis.tex").write_text("years of work")
-    with pytest.raises(ZeroDivisionError), kept_if_of_use(other):
+    with pytest.raises(ZeroDivisionError), remove_if_empty(other):
         raise ZeroDivisionError
     assert (other / "thesis.tex").exists()
 

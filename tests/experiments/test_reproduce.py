@@ -45,9 +45,9 @@ def test_options_reach_the_experiment(toy, tmp_path, monkeypatch):
         raise ValueError("enough")
 
     monkeypatch.setattr(command, "reproduce", reproduce)
-    numbers = ["--runs", 2, "--jobs", 3, "--seed", 4, "--scheduler", "tcp://there:1", "--fresh"]
+    numbers = ["--runs", 2, "--jobs", 3, "--seed", 4, "--fresh"]
     assert call("toy", "--output", tmp_path, *numbers).exit_code == 1
-    assert asked == {"runs": 2, "seed": 4, "jobs": 3, "scheduler": "tcp://there:1", "fresh": True}
+    assert asked == {"runs": 2, "seed": 4, "jobs": 3, "fresh": True}
 
 
 def test_failed_runs_are_named_and_the_exit_is_not_zero(toy, tmp_path):

@@ -36,7 +36,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def studies(runs):
+def views(runs):
     """The same, read and studied to the end."""
     found = {}
     for kind, path in runs.items():

@@ -117,14 +117,14 @@ def test_a_click_off_the_data_says_that_no_one_was_there(page_of):
     assert "away" in text
 
 
-def test_a_click_shows_what_the_library_says(page_of, studies):
+def test_a_click_shows_what_the_library_says(page_of, views):
     page = page_of("plane")
     page.evaluate("onlooker.set({picked: {site: 5, place: onlooker.mainMap.run.place(5)}})")
     page.wait_for_selector("#detail h3")
-    study = studies["plane"]
-    likely = int(study.policy[5].argmax())
+    view = views["plane"]
+    likely = int(view.policy[5].argmax())
     assert f"action {likely}" in page.inner_text("#detail")
-    assert f"{round(100 * study.policy[5, likely])}\u00a0%" in page.inner_text("#detail")
+    assert f"{round(100 * view.policy[5, likely])}\u00a0%" in page.inner_text("#detail")
 
 
 def test_a_state_that_there_is_not_is_refused_with_words(page_of):
@@ -163,7 +163,7 @@ def test_every_control_can_be_reached_with_the_tabulator(page_of):
 # -- slide --------------------------------------------------------------------------------------
 
 
-def test_sliding_shows_the_draws_of_the_store(page_of, studies):
+def test_sliding_shows_the_draws_of_the_store(page_of, views):
     page = page_of("plane")
     page.select_option("#chain", "1")
     draw_once(page, lambda: page.locator("#draw").fill("7"))
@@ -171,7 +171,7 @@ def test_sliding_shows_the_draws_of_the_store(page_of, studies):
     names = page.evaluate(
         "Promise.resolve(onlooker.mainMap.run.names(1, 7)).then((names) => [...names])"
     )
-    labels = studies["plane"].posterior.labels[1, 7]
+    labels = views["plane"].posterior.labels[1, 7]
     pairs = {(int(a), b) for a, b in zip(labels, names, strict=True)}
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
     page.click("#consensus")
@@ -194,13 +194,13 @@ def test_play_goes_through_the_draws(page_of):
     assert page.get_attribute("#play", "aria-pressed") == "false"
 
 
-def test_colours_of_a_draw_are_those_of_the_consensus(page_of, studies):
+def test_colours_of_a_draw_are_those_of_the_consensus(page_of, views):
     """A draw that equals the consensus must look the same, whatever its labels are."""
     page = page_of("plane")
-    study = studies["plane"]
-    target = study.posterior.partition()
+    view = views["plane"]
+    target = view.posterior.partition()
     together = target[:, None] == target
-    labels = study.posterior.labels
+    labels = view.posterior.labels
     same = [
         (chain, draw)
         for chain in range(labels.shape[0])
@@ -232,12 +232,6 @@ def test_doubts_can_be_shown_on_the_map(page_of, colour):
     assert page.locator("#legend svg").count() == 1
 
 
-def test_abstract_states_are_a_table_or_a_graph(page_of):
-    page = page_of("abstract")
-    draw_once(page, lambda: page.select_option("#graph", "1"))
-    assert page.evaluate("onlooker.mainMap.graph !== null")
-
-
 def test_a_controller_can_be_shown_alone(page_of):
     page = page_of("plane")
     before = colours(page)
@@ -246,10 +240,10 @@ def test_a_controller_can_be_shown_alone(page_of):
     assert colours(page) != before
 
 
-def test_petals_of_a_rose_widen_towards_where_their_action_leads(page_of, studies):
+def test_petals_of_a_rose_widen_towards_where_their_action_leads(page_of, views):
     """Its ink must lie on the side of the likeliest action: not the look of an arrow back."""
     page = page_of("plane")
-    (card, *_) = studies["plane"].controllers
+    (card, *_) = views["plane"].controllers
     likely = int(card.mean.argmax())
     far, wide = page.evaluate("""() => {
         const path = document.querySelector("#controllers svg.rose path:last-of-type");
@@ -264,7 +258,7 @@ def test_petals_of_a_rose_widen_towards_where_their_action_leads(page_of, studie
         return [[middle[0] - 48, 48 - middle[1]],
             Math.hypot(ends[0][0] - ends[1][0], ends[0][1] - ends[1][1])];
     }""")
-    move = studies["plane"].moves[likely]
+    move = views["plane"].moves[likely]
     assert np.dot(far, move) == pytest.approx(45 * np.linalg.norm(move), rel=0.02)
     assert wide > 20
 
@@ -278,7 +272,7 @@ def test_roses_are_drawn_on_the_map(page_of, kind):
     assert "petals" in page.inner_text("#map-caption")
 
 
-def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
+def test_a_trajectory_shows_its_surprise_step_by_step(page_of, views):
     page = page_of("plane")
     page.fill("#trajectory-number", "2")
     page.press("#trajectory-number", "Enter")
@@ -288,15 +282,15 @@ def test_a_trajectory_shows_its_surprise_step_by_step(page_of, studies):
     page.keyboard.press("ArrowRight")
     words = page.inner_text("#step-words")
     assert words.startswith("Step 2:")
-    surprise = studies["plane"].surprise[2 * 14 + 2]
+    surprise = views["plane"].surprise[2 * 14 + 2]
     assert f"surprise {surprise:.3g}".replace("-", "−").rstrip("0") in words
 
 
 @pytest.mark.parametrize("kind", ["plane", "grid"])
-def test_the_oddest_trajectory_is_the_rarest_among_simulations(page_of, studies, kind):
+def test_the_oddest_trajectory_is_the_rarest_among_simulations(page_of, views, kind):
     page = page_of(kind)
     page.click("#oddest")
-    scores = studies[kind].anomaly.trajectories
+    scores = views[kind].anomaly.trajectories
     wanted = np.lexsort((-scores.score, scores.p_any))[0]
     assert page.evaluate("onlooker.state.trajectory") == wanted
 

@@ -39,7 +39,7 @@ def test_the_run_that_is_shown_can_be_changed(page_of):
 # -- export -------------------------------------------------------------------------------------
 
 
-def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, studies, tmp_path):
+def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, views, tmp_path):
     page = page_of("plane")
     files = {}
     for kind in ("png", "svg", "csv"):
@@ -51,13 +51,13 @@ def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, studies
     assert files["png"].read_bytes().startswith(b"\x89PNG")
     svg = files["svg"].read_text(encoding="utf-8")
     assert svg.startswith("<svg")
-    assert svg.count("<circle") >= studies["plane"].posterior.problem.n_nodes
+    assert svg.count("<circle") >= views["plane"].posterior.problem.n_nodes
     with files["csv"].open() as file:
         rows = list(csv.DictReader(file))
-    study = studies["plane"]
-    assert [int(row["controller"]) - 1 for row in rows] == study.posterior.partition().tolist()
-    assert float(rows[3]["action_2"]) == pytest.approx(study.policy[3, 2], rel=1e-5)
-    assert float(rows[3]["x"]) == study.posterior.problem.states[3, 0]
+    view = views["plane"]
+    assert [int(row["controller"]) - 1 for row in rows] == view.posterior.partition().tolist()
+    assert float(rows[3]["action_2"]) == pytest.approx(view.policy[3, 2], rel=1e-5)
+    assert float(rows[3]["x"]) == view.posterior.problem.states[3, 0]
 
 
 # -- stores that are not as they should be --------------------------------------------------------

@@ -71,7 +71,8 @@ def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):
 
 
 def test_without_a_browser_it_serves_until_it_is_stopped(runs, launched):
-    command = [sys.executable, "-m", "onlooker.cli", "explore", "--no-browser", str(runs["line"])]
+    code = "from onlooker.cli import main; main()"
+    command = [sys.executable, "-c", code, "explore", "--no-browser", str(runs["line"])]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -5,17 +5,24 @@ import gzip
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from pictured_runs import KINDS
+from small_runs import quick, ring_dynamics
 
+from onlooker import Problem
 from onlooker.cli import main
 from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
+from onlooker.incomplete import IncompleteDemonstrations
+from onlooker.partitions import ChineseRestaurant
+
+STORES = Path(__file__).parents[1] / "golden" / "stores"
 
 
 def embedded(file):
@@ -46,10 +53,10 @@ def test_a_report_refers_to_nothing_outside(files, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_report_holds_its_overview_and_its_draws(files, studies, kind):
+def test_a_report_holds_its_overview_and_its_draws(files, views, kind):
     data = embedded(files[kind])
     seen = json.loads(opened(data["overview"]))
-    posterior = studies[kind].posterior
+    posterior = views[kind].posterior
     np.testing.assert_array_equal(unpack(seen["reference"]), posterior.partition())
     names = np.frombuffer(opened(data["draws"]), "<u2").reshape(len(data["frames"]), -1)
     names = names ^ posterior.partition().astype(np.uint16)
@@ -59,16 +66,16 @@ def test_a_report_holds_its_overview_and_its_draws(files, studies, kind):
         np.testing.assert_array_equal(labels[:, None] == labels, same)
 
 
-def test_a_report_holds_the_librarys_intervals(files, studies):
+def test_a_report_holds_the_librarys_intervals(files, views):
     at_nodes = json.loads(opened(embedded(files["plane"])["overview"]))["at_nodes"]
-    wanted = studies["plane"].posterior.policy(interval=0.9)
+    wanted = views["plane"].posterior.policy(interval=0.9)
     np.testing.assert_allclose(unpack(at_nodes["low"]) / 65535, wanted.low, atol=1e-5)
     np.testing.assert_allclose(unpack(at_nodes["high"]) / 65535, wanted.high, atol=1e-5)
 
 
 def test_a_large_run_keeps_some_draws_of_every_chain_and_says_so(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(reports, "_MOST_FRAMES", 8)
-    monkeypatch.setattr(reports, "_MOST_VALUES", 10_000)
+    monkeypatch.setattr(reports, "_MAX_FRAMES", 8)
+    monkeypatch.setattr(reports, "_MAX_VALUES", 10_000)
     told = write_report(runs["plane"], tmp_path / "small.html")
     data = embedded(tmp_path / "small.html")
     assert told["frames"] == len(data["frames"]) == 8
@@ -76,6 +83,27 @@ def test_a_large_run_keeps_some_draws_of_every_chain_and_says_so(runs, tmp_path,
     assert data["frames"][0] == [0, 0]
     assert data["frames"][-1] == [1, 29]
     assert json.loads(opened(data["overview"]))["at_nodes"]["n_draws"] < 60
+
+
+def test_a_report_of_a_fit_has_its_columns_and_actions(tmp_path):
+    store = shutil.copytree(STORES / "fit", tmp_path / "run")
+    write_report(store, tmp_path / "r.html")
+    seen = json.loads(opened(embedded(tmp_path / "r.html")["overview"]))
+    assert seen["space"]["axes"] == ["east", "north"]
+    assert seen["actions"] == ["0°", "60°", "120°", "180°", "240°", "300°", "stay"]
+
+
+def test_intervals_of_a_large_run_keep_its_unseen_states(tmp_path, monkeypatch):
+    demos = IncompleteDemonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]])
+    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    posterior = quick(problem, ChineseRestaurant(), store=tmp_path / "run")
+    n_values = posterior.n_chains * posterior.n_draws * problem.n_nodes * problem.n_actions
+    monkeypatch.setattr(reports, "_MAX_VALUES", n_values // 2)
+    write_report(tmp_path / "run", tmp_path / "r.html")
+    at_nodes = json.loads(opened(embedded(tmp_path / "r.html")["overview"]))["at_nodes"]
+    expected = posterior.thin(2).policy(interval=0.9)
+    np.testing.assert_allclose(unpack(at_nodes["low"]) / 65535, expected.low, atol=1e-5)
+    np.testing.assert_allclose(unpack(at_nodes["high"]) / 65535, expected.high, atol=1e-5)
 
 
 def test_the_same_run_gives_the_same_report(runs, files, tmp_path):
@@ -154,7 +182,7 @@ def test_the_consensus_of_the_store_is_used_and_a_search_is_told(runs, tmp_path)
     (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
     told = []
     first = write_report(tmp_path / "run", tmp_path / "first.html", told.append)
-    assert told == ["Looking for the one partition that stands for all draws ..."]
+    assert told == ["Computing the consensus partition ..."]
     again = write_report(tmp_path / "run", tmp_path / "again.html", told.append)
     assert len(told) == 1
     assert again == first

@@ -1,4 +1,4 @@
-"""Stores in every condition are read, or said to be unreadable; nothing raises."""
+"""Stores in every status are read, or said to be unreadable; nothing raises."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlooker import Posterior
-from onlooker.explorer.run import Watched, drawn, marks, read
+from onlooker.explorer.run import RunWatcher, drawn, file_stamps, read
 from onlooker.files import read_arrays, write_arrays
 from onlooker.runs.lock import Lock
 
@@ -25,26 +25,26 @@ def parts(path):
 
 
 def test_a_finished_run_is_finished(runs):
-    condition, study = read(runs["plane"])
-    assert condition.state == "finished"
-    assert not condition.changing
-    assert study.posterior.n_draws == 30
+    status, view = read(runs["plane"])
+    assert status.state == "finished"
+    assert not status.changing
+    assert view.posterior.n_draws == 30
 
 
 def test_a_file_of_a_saved_posterior_is_a_run_too(runs, tmp_path):
     Posterior.load(runs["plane"]).save(tmp_path / "posterior.npz")
-    condition, study = read(tmp_path / "posterior.npz")
-    assert condition.state == "finished"
-    assert study.posterior.n_chains == 2
+    status, view = read(tmp_path / "posterior.npz")
+    assert status.state == "finished"
+    assert view.posterior.n_chains == 2
 
 
 @pytest.mark.parametrize("made", [False, True])
 def test_no_run_may_come_to_be_one(tmp_path, made):
     if made:
         (tmp_path / "run").mkdir()
-    condition, study = read(tmp_path / "run")
-    assert (condition.state, study) == ("missing", None)
-    assert condition.changing
+    status, view = read(tmp_path / "run")
+    assert (status.state, view) == ("missing", None)
+    assert status.changing
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_no_run_may_come_to_be_one(tmp_path, made):
 )
 def test_a_header_that_is_none_is_said_to_be_broken(copy, header):
     (copy / "run.json").write_text(header)
-    condition, study = read(copy)
-    assert (condition.state, study) == ("broken", None)
-    assert condition.text
+    status, view = read(copy)
+    assert (status.state, view) == ("broken", None)
+    assert status.text
 
 
 def test_a_store_of_another_format_names_the_version_to_use(copy):
     header = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(header | {"format": 99}))
-    condition, _ = read(copy)
-    assert condition.state == "broken"
-    assert "use onlooker" in condition.text
+    status, _ = read(copy)
+    assert status.state == "broken"
+    assert "use onlooker" in status.text
 
 
 @pytest.mark.parametrize("damage", ["missing", "torn", "other arrays", "other sizes"])
@@ -76,95 +76,95 @@ def test_a_damaged_problem_is_said_to_be_broken(copy, damage):
         write_arrays(file, {"x": np.zeros(3)})
     else:
         write_arrays(file, read_arrays(file) | {"states": np.zeros((2, 2))})
-    condition, study = read(copy)
-    assert (condition.state, study) == ("broken", None)
+    status, view = read(copy)
+    assert (status.state, view) == ("broken", None)
 
 
 def test_a_torn_part_is_noted_and_what_comes_before_is_shown(copy):
     for part in parts(copy)[1:]:
         part.write_bytes(part.read_bytes()[:50])
-    condition, study = read(copy)
-    assert condition.state == "stopped"
-    assert study.posterior.n_chains == 1
-    assert any("cannot be read" in note for note in study.notes)
+    status, view = read(copy)
+    assert status.state == "stopped"
+    assert view.posterior.n_chains == 1
+    assert any("cannot be read" in note for note in view.notes)
 
 
 def test_a_run_whose_every_part_is_torn_holds_no_draws(copy):
     for part in parts(copy):
         part.write_bytes(b"PK")
-    condition, study = read(copy)
-    assert (condition.state, study) == ("broken", None)
-    assert "resume=True" in condition.text
+    status, view = read(copy)
+    assert (status.state, view) == ("broken", None)
+    assert "resume=True" in status.text
 
 
 def test_a_run_that_tunes_is_waited_for(copy):
     for chain in copy.glob("chain-*"):
         shutil.rmtree(chain)
     with Lock(copy):
-        condition, study = read(copy)
-    assert (condition.state, study) == ("waiting", None)
-    assert condition.changing
+        status, view = read(copy)
+    assert (status.state, view) == ("waiting", None)
+    assert status.changing
 
 
 def test_a_run_that_died_while_tuning_is_not_waited_for(copy):
     for chain in copy.glob("chain-*"):
         shutil.rmtree(chain)
-    condition, _ = read(copy)
-    assert condition.state == "broken"
-    assert "stopped before" in condition.text
+    status, _ = read(copy)
+    assert status.state == "broken"
+    assert "stopped before" in status.text
 
 
 def test_a_run_that_is_written_grows(copy):
     with Lock(copy):
-        condition, study = read(copy)
-    assert condition.state == "growing"
-    assert study.growing
+        status, view = read(copy)
+    assert status.state == "growing"
+    assert view.run.growing
 
 
 def test_a_run_with_fewer_draws_than_planned_was_stopped(copy):
     header = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(header | {"draws": 500}))
-    condition, _ = read(copy)
-    assert condition.state == "stopped"
-    assert "30 of 500" in condition.text
+    status, _ = read(copy)
+    assert status.state == "stopped"
+    assert "30 of 500" in status.text
 
 
 def test_marks_change_with_parts_with_the_header_and_with_the_writer(copy):
-    before = marks(copy)
-    assert marks(copy) == before
+    before = file_stamps(copy)
+    assert file_stamps(copy) == before
     with Lock(copy):
-        assert marks(copy) != before
+        assert file_stamps(copy) != before
     parts(copy)[0].unlink()
-    assert marks(copy) != before
+    assert file_stamps(copy) != before
 
 
 def wait_for(watched, done, seconds=60.0):
     until = time.monotonic() + seconds
     while not done(watched):
-        assert time.monotonic() < until, (watched.condition, watched.version)
+        assert time.monotonic() < until, (watched.status, watched.version)
         watched.wait(watched.version, 0.2)
 
 
 def test_a_watched_run_is_followed_from_nothing_to_its_end(copy, tmp_path):
     target = tmp_path / "new"
-    watched = Watched(target)
+    watched = RunWatcher(target)
     watched.start()
     try:
-        wait_for(watched, lambda w: w.condition.state == "missing")
+        wait_for(watched, lambda w: w.status.state == "missing")
         target.mkdir()
         with Lock(target):
             for name in ("problem.npz", "run.json"):
                 shutil.copy(copy / name, target / name)
-            wait_for(watched, lambda w: w.condition.state == "waiting")
+            wait_for(watched, lambda w: w.status.state == "waiting")
             shutil.copytree(copy / "chain-000", target / "chain-000")
-            wait_for(watched, lambda w: w.condition.state == "growing")
-            assert watched.study.posterior.n_chains == 1
-            wait_for(watched, lambda w: w.study.complete)
+            wait_for(watched, lambda w: w.status.state == "growing")
+            assert watched.view.posterior.n_chains == 1
+            wait_for(watched, lambda w: w.view.complete)
             shutil.copytree(copy / "chain-001", target / "chain-001")
-            wait_for(watched, lambda w: w.study.posterior.n_chains == 2)
-        wait_for(watched, lambda w: w.condition.state == "finished" and w.study.complete)
-        labels = watched.study.posterior.partition()
-        np.testing.assert_array_equal(watched.study.consensus.labels, labels)
+            wait_for(watched, lambda w: w.view.posterior.n_chains == 2)
+        wait_for(watched, lambda w: w.status.state == "finished" and w.view.complete)
+        labels = watched.view.posterior.partition()
+        np.testing.assert_array_equal(watched.view.consensus.labels, labels)
     finally:
         watched.stop()
 
@@ -177,11 +177,11 @@ def test_how_far_a_run_is_can_be_told_without_reading_it(copy):
 
 
 def test_a_growing_run_says_what_it_has_and_what_is_shown(copy):
-    watched = Watched(copy)
+    watched = RunWatcher(copy)
     with Lock(copy):
-        watched.condition, watched.study = read(copy)
-    assert watched.text == watched.condition.text
-    watched.study.header["draws"] = 500
+        watched.status, watched.view = read(copy)
+    assert watched.text == watched.status.text
+    watched.view.run.header["draws"] = 500
     for chain in copy.glob("chain-*"):
         (chain / "part-000000000090.npz").touch()  # 70 draws after 20 sweeps of tuning
     assert "70 of 500" in watched.text
@@ -189,14 +189,14 @@ def test_a_growing_run_says_what_it_has_and_what_is_shown(copy):
 
 
 def test_what_was_read_stays_when_its_files_go(copy):
-    watched = Watched(copy)
+    watched = RunWatcher(copy)
     watched.start()
     try:
-        wait_for(watched, lambda w: w.study is not None and w.study.complete)
+        wait_for(watched, lambda w: w.view is not None and w.view.complete)
         shutil.rmtree(copy)
-        wait_for(watched, lambda w: w.condition.state == "missing")
-        assert watched.study is not None
-        assert "before" in watched.condition.text
+        wait_for(watched, lambda w: w.status.state == "missing")
+        assert watched.view is not None
+        assert "before" in watched.status.text
     finally:
         watched.stop()
 
@@ -218,9 +218,9 @@ def test_a_store_without_trajectories_and_command_is_read_as_ever(copy):
     header = json.loads((copy / "run.json").read_text())
     del header["command"]
     (copy / "run.json").write_text(json.dumps(header))
-    condition, study = read(copy)
-    assert condition.state == "finished"
-    assert study.posterior.problem.paths is None
+    status, view = read(copy)
+    assert status.state == "finished"
+    assert view.posterior.problem.paths is None
 
 
 def test_only_onlookers_own_command_is_kept(monkeypatch):

@@ -21,7 +21,7 @@ def explorer(runs):
     server = Explorer([runs["plane"], runs["abstract"], runs["plane"].parent / "nothing"])
     server.start()
     for run in server.runs[:2]:
-        while not (run.study and run.study.complete):
+        while not (run.view and run.view.complete):
             run.wait(run.version, 1.0)
     yield server
     server.close()
@@ -76,20 +76,20 @@ def test_news_are_told_at_once_to_who_knows_less(explorer):
 
 def test_the_overview_names_the_reference_that_blocks_belong_to(explorer):
     seen = told(explorer, "api/runs/0/overview")
-    study = explorer.runs[0].study
-    np.testing.assert_array_equal(unpack(seen["reference"]), study.reference.labels)
-    assert seen["epoch"] == study.reference.epoch
+    view = explorer.runs[0].view
+    np.testing.assert_array_equal(unpack(seen["reference"]), view.reference.labels)
+    assert seen["epoch"] == view.reference.epoch
 
 
 def test_blocks_of_draws_hold_named_clusters(explorer):
-    study = explorer.runs[0].study
-    epoch = study.reference.epoch
+    view = explorer.runs[0].view
+    epoch = view.reference.epoch
     response, body = ask(explorer, f"api/runs/0/draws?epoch={epoch}&chain=1&block=0")
     assert response.status == 200
-    names = np.frombuffer(body, "<u2").reshape(-1, study.posterior.problem.n_nodes)
-    assert len(names) == min(study.posterior.n_draws, block_size(names.shape[1]))
-    names = names ^ study.reference.labels.astype(np.uint16)
-    drawn = study.posterior.labels[1, 4]
+    names = np.frombuffer(body, "<u2").reshape(-1, view.posterior.problem.n_nodes)
+    assert len(names) == min(view.posterior.n_draws, block_size(names.shape[1]))
+    names = names ^ view.reference.labels.astype(np.uint16)
+    drawn = view.posterior.labels[1, 4]
     np.testing.assert_array_equal(drawn[:, None] == drawn, names[4][:, None] == names[4])
 
 
@@ -99,7 +99,7 @@ def test_blocks_of_an_older_reference_are_refused(explorer):
 
 @pytest.mark.parametrize("query", ["chain=2&block=0", "chain=0&block=1", "chain=0&block=99999"])
 def test_draws_that_there_are_not_are_not_found(explorer, query):
-    epoch = explorer.runs[0].study.reference.epoch
+    epoch = explorer.runs[0].view.reference.epoch
     assert ask(explorer, f"api/runs/0/draws?epoch={epoch}&{query}")[0].status == 404
 
 

@@ -7,16 +7,25 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from onlooker.consensus import binder_distance, binder_loss, variation_of_information, vi_loss
+from onlooker.consensus.draws import Unique, check_draws, check_labels
+from onlooker.consensus.losses import LossOf, losses
 
 Ints = NDArray[np.int64]
 LOSSES = ["vi", "binder"]
-EXPECTED = {"vi": vi_loss, "binder": binder_loss}
-DISTANCE = {"vi": variation_of_information, "binder": binder_distance}
 
 draw_sets = st.tuples(st.integers(1, 12), st.integers(1, 9)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 4))
 )
+
+
+def expected_loss(loss: str, labels: NDArray[np.int64], draws: Ints) -> float:
+    """The mean over the draws of the loss of one partition."""
+    return LossOf(loss, Unique(check_draws(draws)))(np.asarray(labels))[0]  # type: ignore[arg-type]
+
+
+def distance(loss: str, one: Ints, other: Ints) -> float:
+    """The loss of one partition against another."""
+    return losses(loss, check_labels(one, "one"), Unique(check_draws(other[None])))[0]  # type: ignore[arg-type]
 
 
 def restaurant_draws(n_draws: int, n: int, concentration: float, seed: int) -> Ints:

@@ -28,34 +28,30 @@ def conditional_entropy(of: Sequence[int], given: Sequence[int]) -> float:
     return -sum(m / n * log2(m / condition[g]) for (_, g), m in both.items())
 
 
-def vi(labels: Sequence[int], draw: Sequence[int], a: float = 1.0) -> float:
-    return a * conditional_entropy(labels, draw) + (2 - a) * conditional_entropy(draw, labels)
+def vi(labels: Sequence[int], draw: Sequence[int]) -> float:
+    return conditional_entropy(labels, draw) + conditional_entropy(draw, labels)
 
 
-def binder(labels: Sequence[int], draw: Sequence[int], a: float = 1.0) -> float:
+def binder(labels: Sequence[int], draw: Sequence[int]) -> float:
     total = 0.0
     for i, j in combinations(range(len(labels)), 2):
         here, there = labels[i] == labels[j], draw[i] == draw[j]
-        total += a * (there and not here) + (2 - a) * (here and not there)
+        total += here != there
     return 2 * total / len(labels) ** 2
 
 
 DISTANCES = {"vi": vi, "binder": binder}
 
 
-def expected_loss(
-    loss: str, labels: Sequence[int], draws: Sequence[Sequence[int]], a: float = 1.0
-) -> float:
-    return sum(DISTANCES[loss](labels, draw, a) for draw in draws) / len(draws)
+def expected_loss(loss: str, labels: Sequence[int], draws: Sequence[Sequence[int]]) -> float:
+    return sum(DISTANCES[loss](labels, draw) for draw in draws) / len(draws)
 
 
-def least_loss(
-    loss: str, draws: Sequence[Sequence[int]], a: float = 1.0, max_clusters: int | None = None
-) -> float:
+def least_loss(loss: str, draws: Sequence[Sequence[int]], max_clusters: int | None = None) -> float:
     """The minimum over every partition there is."""
     n = len(draws[0])
     return min(
-        expected_loss(loss, labels, draws, a)
+        expected_loss(loss, labels, draws)
         for labels in set_partitions(n)
         if max_clusters is None or max(labels) < max_clusters
     )
@@ -88,11 +84,11 @@ def membership(labels: Sequence[int], draws: Sequence[Sequence[int]]) -> list[fl
 
 
 def placement_costs(
-    loss: str, i: int, labels: Sequence[int], draws: Sequence[Sequence[int]], width: int, a: float
+    loss: str, i: int, labels: Sequence[int], draws: Sequence[Sequence[int]], width: int
 ) -> list[float]:
     """Expected loss with node i in each cluster, less that with node i alone."""
 
     def at(k: int) -> float:
-        return expected_loss(loss, [*labels[:i], k, *labels[i + 1 :]], draws, a)
+        return expected_loss(loss, [*labels[:i], k, *labels[i + 1 :]], draws)
 
     return [at(k) - at(width) for k in range(width)]

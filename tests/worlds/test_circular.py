@@ -111,3 +111,11 @@ def test_worlds_load_without_the_heavy_libraries():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_opposite_sectors_inside_and_outside_share_a_controller():
+    world = CircularMotion()
+    inside, outside = np.array([[2.0, 0.1]]), np.array([[-8.0, -0.1]])
+    assert world.controllers(inside) == world.controllers(outside)
+    assert world.controllers(inside) != world.controllers(-inside)
+    assert len(np.unique(world.controllers(world.coordinates))) == 8

@@ -81,12 +81,12 @@ def anomaly(
     """
     require_folder(csv_file)
     from onlooker import anomaly as scoring
-    from onlooker.findings.opened import open_run
+    from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
     from onlooker.reading.settings import in_options
 
     say = teller(as_json)
-    opened = open_run(run)
+    opened = OpenedRun.read(run)
     for note in opened.notes:
         say(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from onlooker.experiments.example1 import Example
 
 
 @click.command()
@@ -42,13 +49,66 @@ def demo(
     from onlooker import plot
 
     plot.require_matplotlib()
-    from onlooker import demo as example
+    from onlooker.experiments import example1
 
-    wanted = {"draws": draws, "tune": tune, "chains": chains}
-    given = {name: number for name, number in wanted.items() if number is not None}
-    size = (example.QUICK if quick else example.FULL) | given
-    findings = example.recognise(seed, n_jobs=jobs, say=click.echo, **size)
-    figure = example.draw(findings, output)
-    example.report(findings, figure)
+    began = time.monotonic()
+    chosen = {"draws": draws, "tune": tune, "chains": chains}
+    given = {name: number for name, number in chosen.items() if number is not None}
+    size = (example1.QUICK if quick else example1.FULL) | given
+    example = example1.recognise(seed, n_jobs=jobs, say=click.echo, **size)
+    figure = example1.draw(example, output)
+    for paragraph in _report(example):
+        click.echo(f"\n{paragraph}")
+    posterior = example.posterior
+    click.echo(
+        f"\nTook {time.monotonic() - began:.0f} s: {posterior.n_chains} chains of "
+        f"{size['draws'] + size['tune']} sweeps, {posterior.n_draws} draws kept of each.\n"
+        f"Figure: {figure} (and {figure.with_suffix('.svg').name})\n"
+        "Try next: another expert with --seed 1, surer numbers with --draws 3000 --tune 1000, "
+        "or your own data: see the README."
+    )
     if show:
         click.launch(str(figure))
+
+
+def _report(example: Example) -> Iterator[str]:
+    """What was recognised, beside the truth, and whether the chains agree."""
+    import numpy as np
+    from sklearn.metrics import adjusted_rand_score
+
+    from onlooker.cli.output import table
+    from onlooker.findings.verdict import verdict
+    from onlooker.metrics import circular_emd
+
+    world, posterior = example.config.world(), example.posterior
+    states = posterior.problem.states
+    expert = world.policy(states)
+    untrained = circular_emd(np.full_like(expert, 1 / world.n_actions), expert).mean()
+    compared = f"{untrained:.3f} rad if untrained"
+    seen, grid = (example.table[example.table["kind"] == kind] for kind in ("seen", "grid"))
+    near = grid[grid["distance"] <= example.config.reach]
+    rand = adjusted_rand_score(world.controllers(states), seen["cluster"])
+    counts = np.bincount(posterior.n_controllers.ravel())
+    likely = [f"{k} ({counts[k] / counts.sum():.0%})" for k in np.argsort(-counts)[:4] if counts[k]]
+    nu = posterior.hyper["nu"]
+    rows = [
+        ("number of controllers", likely[0], f"{example.n_controllers} of the expert"),
+        ("  or else", ", ".join(likely[1:]) or "none", ""),
+        ("partition (Rand index)", f"{rand:.2f}", "1 if it were exact"),
+        ("policy error where seen", _angle(seen["error"].mean()), compared),
+        ("  at unseen points near", _angle(near["error"].mean()), compared),
+        ("self-link weight nu", f"{nu.mean():.3f} ± {nu.std():.3f}", "0.1 ± 0.1 a priori"),
+    ]
+    yield table(["", "recognised", "to compare with"], rows)
+    yield (
+        f"The expert has {2 * world.n_sectors} regions, {world.n_sectors} sectors inside the "
+        f"radius {world.radius:g} and {world.n_sectors} outside, but only {world.n_sectors} "
+        "controllers: opposite sectors, one inside and one outside, want the same direction. "
+        "Errors are circular earth mover's distances from the expert's action probabilities."
+    )
+    words = verdict(posterior, posterior.summary())
+    yield " ".join([f"Convergence: {words['title']}.", *words["sentences"]])
+
+
+def _angle(radians: float) -> str:
+    return f"{radians:.3f} rad ({math.degrees(radians):.0f}°)"

@@ -70,7 +70,6 @@ def fit(
       onlooker fit tracks.csv --trajectory id --states x,y
       onlooker report run
     """
-    from onlooker.findings.opened import open_run
     from onlooker.fitting.building import with_flags
     from onlooker.fitting.model_file import Model, read_model
     from onlooker.fitting.run import fit as fit_tracks
@@ -91,11 +90,11 @@ def fit(
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed"),
     )
     try:
-        fit_tracks(file, wanted, output, resume=resume, say=say)
+        run = fit_tracks(file, wanted, output, resume=resume, say=say)
     except KeyboardInterrupt:
         click.echo("Go on with the same command and --resume.", err=True)
         raise
-    _tell(open_run(output), say, as_json)
+    _tell(run, say, as_json)
 
 
 def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -108,11 +107,11 @@ def _tell(run: Any, say: Any, as_json: bool) -> None:
     found = words.findings(run)
     for note in run.notes:
         say(f"Note: {note}")
-    say(words.tell_controllers(found["controllers"]))
-    for line in words.tell_regions(run, found["regions"]):
+    say(words.format_controllers(found["controllers"]))
+    for line in words.format_regions(run, found["regions"]):
         say(line)
-    say(words.tell_convergence(found["convergence"]))
-    for line in words.tell_bounds(found["at_bounds"]):
+    say(words.format_convergence(found["convergence"]))
+    for line in words.format_bounds(run, found["at_bounds"]):
         say(line)
     say(f"Stored in {run.path}. Next: onlooker report {run.path}")
     if as_json:

@@ -12,7 +12,7 @@ from onlooker.cli.options import TracksCommand, states_option
 from onlooker.cli.output import number, print_json, require_folder, table, teller, write_csv
 
 if TYPE_CHECKING:
-    from onlooker.findings.opened import Run
+    from onlooker.findings.opened import OpenedRun
 
 _MOST_ROWS = 50
 _LEAST = 0.005  # probability of an action that is shown
@@ -62,9 +62,9 @@ def predict(
     if bool(at) == (states_file is not None):
         raise click.UsageError("give states by --at, or a file of them by --states-file")
     require_folder(csv_file)
-    from onlooker.findings.opened import open_run
+    from onlooker.findings.opened import OpenedRun
 
-    opened = open_run(run)
+    opened = OpenedRun.read(run)
     say = teller(as_json)
     if states_file is None:
         points = _points(at)
@@ -82,7 +82,7 @@ def predict(
                 "run": str(run),
                 "interval": interval,
                 "actions": opened.action_names,
-                "columns": opened.states,
+                "columns": opened.columns,
                 "states": rows,
             }
         )
@@ -111,9 +111,9 @@ def _points(at: tuple[str, ...]) -> Any:
     return np.array(found)
 
 
-def _rows(run: Run, points: Any, interval: float, extrapolate: Any) -> list[dict[str, Any]]:
+def _rows(run: OpenedRun, points: Any, interval: float, extrapolate: Any) -> list[dict[str, Any]]:
     states = run.as_states(points)
-    run.settle()
+    run.load_consensus()
     posterior = run.posterior
     policy = posterior.policy(states, interval=interval, extrapolate=extrapolate)
     cluster = posterior.assign(states)
@@ -155,7 +155,7 @@ def _one(row: dict[str, Any], interval: float) -> str:
     return f"State {_state(row['state'])}, of {of}{seen}:\n{told}{end}"
 
 
-def _many(run: Run, rows: list[dict[str, Any]], interval: float) -> str:
+def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float) -> str:
     """One line a state."""
     cells = []
     for row in rows[:_MOST_ROWS]:
@@ -164,7 +164,7 @@ def _many(run: Run, rows: list[dict[str, Any]], interval: float) -> str:
         cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
-    header = [", ".join(run.states), "controller", "likely", "probability"]
+    header = [", ".join(run.columns), "controller", "likely", "probability"]
     last = [] if run.is_discrete else ["nearest seen"]
     told = table([*header, f"low ({interval:.0%})", "high", *last], cells)
     more = len(rows) - len(cells)
@@ -175,11 +175,10 @@ def _state(state: Any) -> str:
     return ", ".join(f"{x:.5g}" for x in state) if isinstance(state, list) else str(state)
 
 
-def _write(path: Path, run: Run, rows: list[dict[str, Any]]) -> None:
+def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
-    wide = len(rows[0]["state"]) if isinstance(rows[0]["state"], list) else 1
-    names = run.states + [f"feature {i}" for i in range(wide - run.n_position)]
+    names = run.columns if run.is_discrete else run.axes
     columns: dict[str, list[Any]] = {}
     for dim, name in enumerate(names):
         columns[name] = [

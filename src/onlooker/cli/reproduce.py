@@ -14,7 +14,6 @@ import click
 )
 @click.option("--quick", is_flag=True, help="Small sizes: a taste in a minute, not a result.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -34,7 +33,6 @@ def reproduce(
     runs: int | None,
     quick: bool,
     jobs: int,
-    scheduler: str | None,
     output: Path,
     seed: int,
     fresh: bool,
@@ -63,8 +61,7 @@ def reproduce(
     from onlooker.experiments.command import run_and_tell
 
     n_failed = run_and_tell(
-        chosen, output, runs=runs, quick=quick, seed=seed, jobs=jobs, scheduler=scheduler,
-        fresh=fresh,
+        chosen, output, runs=runs, quick=quick, seed=seed, jobs=jobs, fresh=fresh,
     )  # fmt: skip
     if report is not None:
         from onlooker.experiments.report import write_report

@@ -10,7 +10,7 @@ import click
 from onlooker.cli.output import number, print_json, table, teller
 
 if TYPE_CHECKING:
-    from onlooker.findings.opened import Run
+    from onlooker.findings.opened import OpenedRun
 
 _SHOWN = ("mean", "sd", "q5", "q95", "ess", "r_hat")
 
@@ -29,9 +29,9 @@ def summary(run: Path, as_json: bool) -> None:
       onlooker summary run
       onlooker summary run --json | jq .convergence.level
     """
-    from onlooker.findings.opened import open_run
+    from onlooker.findings.opened import OpenedRun
 
-    opened = open_run(run)
+    opened = OpenedRun.read(run)
     told = describe(opened)
     say = teller(as_json)
     for note in told["notes"]:
@@ -42,11 +42,11 @@ def summary(run: Path, as_json: bool) -> None:
         _print(opened, told)
 
 
-def describe(run: Run) -> dict[str, Any]:
+def describe(run: OpenedRun) -> dict[str, Any]:
     """All of it, for JSON."""
     import numpy as np
 
-    from onlooker.explorer.overview import in_short
+    from onlooker.findings.names import short_repr
     from onlooker.findings.verdict import table_rows
     from onlooker.findings.words import findings
 
@@ -77,7 +77,7 @@ def describe(run: Run) -> dict[str, Any]:
             "dynamics": None if problem.dynamics is None else repr(problem.dynamics),
             "actions": run.action_names,
             "explained": run.record.explained,
-            "prior": in_short(posterior.prior),
+            "prior": short_repr(posterior.prior),
             "concentration": repr(plan.concentration),
             "seed": str(plan.seed),
             "chains": posterior.n_chains,
@@ -86,12 +86,12 @@ def describe(run: Run) -> dict[str, Any]:
             "thin": plan.thin,
         },
         "hyper": hyper,
-        "diagnostics": table_rows(run.table),
+        "diagnostics": table_rows(run),
         **found,
     }
 
 
-def _print(run: Run, told: dict[str, Any]) -> None:
+def _print(run: OpenedRun, told: dict[str, Any]) -> None:
     from onlooker.findings import words
 
     data, model = told["data"], told["model"]
@@ -109,8 +109,8 @@ def _print(run: Run, told: dict[str, Any]) -> None:
         f"Draws: {model['chains']} chains of {model['draws']:,} after {model['tune']:,} sweeps, "
         f"seed {model['seed']}."
     )
-    click.echo(words.tell_controllers(told["controllers"]))
-    click.echo("\n".join(words.tell_regions(run, told["regions"])))
+    click.echo(words.format_controllers(told["controllers"]))
+    click.echo("\n".join(words.format_regions(run, told["regions"])))
     rows = [
         [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
         if one["inferred"]
@@ -118,13 +118,13 @@ def _print(run: Run, told: dict[str, Any]) -> None:
         for name, one in told["hyper"].items()
     ]
     click.echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))
-    if told["diagnostics"]:
-        rows = [
-            [one["meaning"], *(number(one[name]) for name in _SHOWN)]
-            for one in told["diagnostics"]
-            if one["r_hat"] is not None or not one["fine"]
-        ]
+    rows = [
+        [one["meaning"], *(number(one[name]) for name in _SHOWN)]
+        for one in told["diagnostics"]
+        if one["r_hat"] is not None or not one["fine"]
+    ]
+    if rows:
         click.echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
-    click.echo("\n" + words.tell_convergence(told["convergence"]))
-    for line in words.tell_bounds(told["at_bounds"]):
+    click.echo("\n" + words.format_convergence(told["convergence"]))
+    for line in words.format_bounds(run, told["at_bounds"]):
         click.echo(line)

@@ -1,19 +1,16 @@
-"""Partitions of the same nodes, one a draw: checked, numbered alike, and their losses."""
+"""Partitions of the same nodes, one a draw: checked, numbered alike."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from onlooker.consensus import pair_kernels as kernels
 
-Loss = Literal["vi", "binder"]
 Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
-
-TOLERANCE = 1e-12  # losses closer than this are the same up to rounding
 
 
 class Unique:
@@ -26,33 +23,27 @@ class Unique:
         self.inverse = np.array([number[key] for key in keys])
         self.labels = np.ascontiguousarray(labels[[first[key] for key in number]])
         self.counts = np.bincount(self.inverse)
-        self.index = kernels.Draws(
+        self.index = kernels.PartitionDraws(
             *kernels.index_draws(self.labels), self.counts / self.counts.sum()
         )
 
-    def within(self, f: Floats) -> Floats:
-        """Σ_l f(n_l) of each distinct draw."""
-        return np.add.reduceat(f[np.diff(self.index.start)], self.index.offset[:-1])
 
-    def losses(self, labels: Ints32, f: Floats, a: float) -> Floats:
-        """Loss of a canonical partition against each distinct draw."""
-        shared = kernels.overlaps(labels, self.index, f)
-        own = f[np.bincount(labels)].sum()
-        loss: Floats = np.maximum(a * self.within(f) + (2.0 - a) * own - 2.0 * shared, 0.0)
-        loss[loss < TOLERANCE] = 0.0
-        return loss
-
-    def expected_loss(self, labels: Ints32, f: Floats, a: float) -> float:
-        """Its mean over all draws."""
-        return float(self.index.weights @ self.losses(labels, f, a))
+def co_clustering(draws: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """The (N, N) matrix of P(z_i = z_j): the share of draws in which i and j are together."""
+    labels = check_draws(draws)
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    return np.divide(count_pairs(labels), labels.shape[0], dtype=dtype, casting="unsafe")
 
 
-def terms(loss: Loss, n: int) -> Floats:
-    """f(0), ..., f(n) of the loss (see `_consensus_kernels`)."""
-    number = np.arange(n + 1, dtype=float)
-    if loss == "binder":
-        return (number / n) ** 2
-    return number * np.log2(np.maximum(number, 1.0)) / n
+def canonical(labels: ArrayLike) -> NDArray[np.int64]:
+    """Number clusters by decreasing size, ties by first appearance: equal partitions become equal.
+
+    ``labels`` is one partition, or an array of partitions along the last axis.
+    """
+    given = np.asarray(labels)
+    rows = canonical_rows(given if given.ndim != 1 else given[None, :], "labels")
+    return rows.reshape(given.shape).astype(np.int64)
 
 
 def count_pairs(labels: Ints32) -> Ints32:
@@ -107,18 +98,6 @@ def canonical_rows(given: NDArray[Any], name: str) -> Ints32:
         rows, n_values = inverse.reshape(rows.shape), values.size
     out: Ints32 = kernels.canonical_rows(rows.astype(np.int64, copy=False), n_values)
     return out
-
-
-def check_loss(loss: str) -> None:
-    """Refuse a loss that is not known."""
-    if loss not in ("vi", "binder"):
-        raise ValueError(f'loss must be "vi" or "binder", got {loss!r}')
-
-
-def check_cost(a: float) -> None:
-    """Refuse a cost of parting that leaves none for joining."""
-    if not 0.0 < a < 2.0:
-        raise ValueError(f"a must lie between 0 and 2 (both excluded), got {a!r}; 1 is symmetric")
 
 
 def check_count(value: int, name: str, least: int) -> int:

@@ -1,9 +1,9 @@
-"""Numba kernels of the search for one partition that stands for many.
+"""Numba kernels of the search for the consensus partition.
 
 Both losses have one form. With n_k the sizes of the estimate's clusters, n_l those of a draw's and
 n_kl the sizes of their intersections,
 
-    loss = a Σ_l f(n_l) + (2 - a) Σ_k f(n_k) - 2 Σ_kl f(n_kl),
+    loss = Σ_l f(n_l) + Σ_k f(n_k) - 2 Σ_kl f(n_kl),
 
 where f(n) = n log2(n) / N gives the variation of information and f(n) = n² / N² Binder's loss. So
 one search serves both. ``step[n] = [f(n + 1) - f(n)] - [f(1) - f(0)]`` is all it needs: what a node
@@ -19,35 +19,34 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from onlooker.consensus.pair_kernels import Draws
+from onlooker.consensus.pair_kernels import PartitionDraws
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
-class Evidence(NamedTuple):
+class DrawSummary(NamedTuple):
     """What the search knows of the draws.
 
     ``pairs[i, j]`` is the number of draws in which i and j are together, empty if there are too
     many nodes. If one such draw has a weight, ``per_pair`` above 0, pairs replace the draws.
     """
 
-    draws: Draws
+    draws: PartitionDraws
     pairs: Ints32
     per_pair: float
 
 
-class Rules(NamedTuple):
+class SearchOptions(NamedTuple):
     """What the search minimises, and within which bounds."""
 
     step: Floats
-    penalty: float
     max_clusters: int
     tolerance: float
 
 
-class State(NamedTuple):
+class SearchState(NamedTuple):
     """A partition under construction; label -1 marks a node not yet placed.
 
     Intersections n_kl with a draw's large clusters, of more nodes than half the width of the
@@ -72,9 +71,9 @@ class State(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def build(labels: Ints, width: int, evidence: Evidence, rules: Rules) -> State:
+def build(labels: Ints, width: int, summary: DrawSummary, options: SearchOptions) -> SearchState:
     """The state of a partition, with room for ``width`` clusters."""
-    draws = evidence.draws
+    draws = summary.draws
     n, n_draws = labels.size, draws.weights.size
     n_rows = (2 * (draws.start[1:] - draws.start[:-1]) > width).sum()
     rows = np.empty((n, n_draws), np.int32)
@@ -95,7 +94,7 @@ def build(labels: Ints, width: int, evidence: Evidence, rules: Rules) -> State:
             if r >= 0:
                 for k in range(width):
                     counts[r, k] = count[k]
-                    gain[r, k] = draws.weights[b] * rules.step[count[k]]
+                    gain[r, k] = draws.weights[b] * options.step[count[k]]
                 count[:] = 0
                 row += 1
                 continue
@@ -110,7 +109,7 @@ def build(labels: Ints, width: int, evidence: Evidence, rules: Rules) -> State:
         if k >= 0:
             sizes[k] += 1
     slack = np.full(n, -np.inf)
-    return State(labels, sizes, rows, counts, gain, slots, slack, np.zeros(1))
+    return SearchState(labels, sizes, rows, counts, gain, slots, slack, np.zeros(1))
 
 
 @njit(cache=True, nogil=True)
@@ -129,21 +128,23 @@ def shift_slot(at: int, k: int, by: int, slots: Ints32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def shift(i: int, k: int, by: int, state: State, evidence: Evidence, rules: Rules) -> None:
+def shift(
+    i: int, k: int, by: int, state: SearchState, summary: DrawSummary, options: SearchOptions
+) -> None:
     """Put node i into cluster k (by = 1) or take it out (by = -1).
 
-    What another node may gain by this is bounded: by the change in the penalty on the size of k,
+    What another node may gain by this is bounded: by the change in the cost of the size of k,
     and by the largest step times the share of draws in which the two are together.
     """
-    draws = evidence.draws
+    draws = summary.draws
     state.labels[i] = k if by > 0 else -1
     state.sizes[k] += by
     larger = max(state.sizes[k], state.sizes[k] - by)
-    state.drift[0] += rules.penalty * (rules.step[larger] - rules.step[larger - 1])
-    if evidence.pairs.shape[0] > 0:
-        most = 2.0 * rules.step[1] / evidence.pairs[i, i]  # no difference of steps is larger
+    state.drift[0] += options.step[larger] - options.step[larger - 1]
+    if summary.pairs.shape[0] > 0:
+        most = 2.0 * options.step[1] / summary.pairs[i, i]  # no difference of steps is larger
         for j in range(state.slack.size):
-            state.slack[j] -= most * evidence.pairs[i, j]
+            state.slack[j] -= most * summary.pairs[i, j]
         state.slack[i] = -np.inf
     else:
         state.slack[:] = -np.inf
@@ -151,13 +152,15 @@ def shift(i: int, k: int, by: int, state: State, evidence: Evidence, rules: Rule
         r = state.rows[i, b]
         if r >= 0:
             state.counts[r, k] += by
-            state.gain[r, k] = draws.weights[b] * rules.step[state.counts[r, k]]
+            state.gain[r, k] = draws.weights[b] * options.step[state.counts[r, k]]
         else:
             shift_slot(-1 - r, k, by, state.slots)
 
 
 @njit(cache=True, nogil=True)
-def add_large(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> None:
+def add_large(
+    i: int, state: SearchState, draws: PartitionDraws, options: SearchOptions, out: Floats
+) -> None:
     """Add the weighted steps of node i over the draws in which its cluster has a table row."""
     own = state.labels[i]
     mine = 0.0
@@ -169,7 +172,7 @@ def add_large(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> 
             rows[n_rows] = r
             n_rows += 1
             if own >= 0:
-                mine += draws.weights[b] * rules.step[state.counts[r, own] - 1]
+                mine += draws.weights[b] * options.step[state.counts[r, own] - 1]
     rows[n_rows : n_rows + 3] = state.gain.shape[0] - 1  # a row of zeros
     for at in range(0, n_rows, 4):  # four rows at a time: up to three times as fast
         p, q, r, s = rows[at], rows[at + 1], rows[at + 2], rows[at + 3]
@@ -180,7 +183,9 @@ def add_large(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> 
 
 
 @njit(cache=True, nogil=True)
-def add_small(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> None:
+def add_small(
+    i: int, state: SearchState, draws: PartitionDraws, options: SearchOptions, out: Floats
+) -> None:
     """Add the weighted steps of node i over the draws in which its cluster has slots."""
     own = state.labels[i]
     for b in range(draws.weights.size):
@@ -189,36 +194,38 @@ def add_small(i: int, state: State, draws: Draws, rules: Rules, out: Floats) -> 
             at = -1 - r
             while state.slots[at, 1] > 0:
                 k = state.slots[at, 0]
-                out[k] += draws.weights[b] * rules.step[state.slots[at, 1] - (k == own)]
+                out[k] += draws.weights[b] * options.step[state.slots[at, 1] - (k == own)]
                 at += 1
 
 
 @njit(cache=True, nogil=True)
-def costs(i: int, state: State, evidence: Evidence, rules: Rules, out: Floats) -> None:
+def costs(
+    i: int, state: SearchState, summary: DrawSummary, options: SearchOptions, out: Floats
+) -> None:
     """out[k] = expected loss with node i in cluster k, less that with node i alone."""
     own = state.labels[i]
     out[:] = 0.0
-    if evidence.per_pair > 0.0:
+    if summary.per_pair > 0.0:
         for j in range(state.labels.size):
             k = state.labels[j]
             if k >= 0 and j != i:
-                out[k] += evidence.pairs[i, j]
-        out *= evidence.per_pair
+                out[k] += summary.pairs[i, j]
+        out *= summary.per_pair
     else:
-        add_large(i, state, evidence.draws, rules, out)
-        add_small(i, state, evidence.draws, rules, out)
+        add_large(i, state, summary.draws, options, out)
+        add_small(i, state, summary.draws, options, out)
     for k in range(out.size):
-        out[k] = rules.penalty * rules.step[state.sizes[k] - (k == own)] - 2.0 * out[k]
+        out[k] = options.step[state.sizes[k] - (k == own)] - 2.0 * out[k]
 
 
 @njit(cache=True, nogil=True)
-def choose(i: int, state: State, rules: Rules, cost: Floats) -> int:
+def choose(i: int, state: SearchState, options: SearchOptions, cost: Floats) -> int:
     """The best cluster for node i; the width of the tables means "a new one, but none is free"."""
     own = state.labels[i]
     width = state.sizes.size
     free, used = width, 0
     best = int(own)
-    lowest = cost[own] - rules.tolerance if own >= 0 else np.inf
+    lowest = cost[own] - options.tolerance if own >= 0 else np.inf
     for k in range(width):
         if state.sizes[k] == 0:
             free = min(free, k)
@@ -227,13 +234,13 @@ def choose(i: int, state: State, rules: Rules, cost: Floats) -> int:
         if k != own and cost[k] < lowest:
             best, lowest = k, cost[k]
     alone = own >= 0 and state.sizes[own] == 1
-    if not alone and used < rules.max_clusters and lowest > 0.0:
+    if not alone and used < options.max_clusters and lowest > 0.0:
         best = free
     return best
 
 
 @njit(cache=True, nogil=True)
-def margin(own: int, state: State, cost: Floats) -> float:
+def margin(own: int, state: SearchState, cost: Floats) -> float:
     """How much more the next best place costs than the own one; being alone always counts."""
     lowest = 0.0
     for k in range(cost.size):
@@ -253,7 +260,7 @@ def shuffled(nodes: Ints, rng: np.random.Generator) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def compact(state: State, evidence: Evidence, rules: Rules) -> State:
+def compact(state: SearchState, summary: DrawSummary, options: SearchOptions) -> SearchState:
     """The same partition in tables of fitting width: a multiple of 8 with room to grow."""
     number = np.full(state.sizes.size, -1, np.int64)
     used = 0
@@ -265,73 +272,81 @@ def compact(state: State, evidence: Evidence, rules: Rules) -> State:
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = number[labels[i]]
-    new = build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), evidence, rules)
+    new = build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), summary, options)
     new.slack[:] = state.slack
     new.drift[:] = state.drift
     return new
 
 
 @njit(cache=True, nogil=True)
-def visit(nodes: Ints, state: State, evidence: Evidence, rules: Rules) -> tuple[State, int, float]:
+def visit(
+    nodes: Ints, state: SearchState, summary: DrawSummary, options: SearchOptions
+) -> tuple[SearchState, int, float]:
     """Put each node where it costs least; the state, the number of moves, the change in loss."""
     cost = np.empty(state.sizes.size)
     moves, change = 0, 0.0
     for i in nodes:
         if state.slack[i] > state.drift[0]:
             continue
-        costs(i, state, evidence, rules, cost)
+        costs(i, state, summary, options, cost)
         own = state.labels[i]
-        k = choose(i, state, rules, cost)
+        k = choose(i, state, options, cost)
         if k == own:
             state.slack[i] = state.drift[0] + margin(own, state, cost)
             continue
         if own >= 0:
             change -= cost[own]
-            shift(i, own, -1, state, evidence, rules)
+            shift(i, own, -1, state, summary, options)
         if k == state.sizes.size:
-            state = compact(state, evidence, rules)
+            state = compact(state, summary, options)
             cost = np.zeros(state.sizes.size)
             k = int(np.argmin(state.sizes))
         change += cost[k]
-        shift(i, k, 1, state, evidence, rules)
+        shift(i, k, 1, state, summary, options)
         moves += 1
     return state, moves, change
 
 
 @njit(cache=True, nogil=True)
-def sweeten(state: State, evidence: Evidence, rules: Rules, rng: np.random.Generator) -> State:
+def improve(
+    state: SearchState, summary: DrawSummary, options: SearchOptions, rng: np.random.Generator
+) -> SearchState:
     """Visit all nodes in random order until none wants to move."""
     moves = 1
     while moves > 0:
         if 8 * ((state.sizes > 0).sum() // 8 + 2) < state.sizes.size // 2:
-            state = compact(state, evidence, rules)
+            state = compact(state, summary, options)
         nodes = shuffled(np.arange(state.labels.size), rng)
-        state, moves, _ = visit(nodes, state, evidence, rules)
+        state, moves, _ = visit(nodes, state, summary, options)
     return state
 
 
 @njit(cache=True, nogil=True)
-def dissolve(
-    k: int, state: State, evidence: Evidence, rules: Rules, rng: np.random.Generator
-) -> tuple[State, bool]:
+def rebuild_cluster(
+    k: int,
+    state: SearchState,
+    summary: DrawSummary,
+    options: SearchOptions,
+    rng: np.random.Generator,
+) -> tuple[SearchState, bool]:
     """Take cluster k apart and place its nodes anew; undone unless the loss falls."""
     nodes = shuffled(np.flatnonzero(state.labels == k), rng)
     before, slack, drift = state.labels.copy(), state.slack.copy(), state.drift[0]
     cost = np.empty(state.sizes.size)
     change = 0.0
     for i in nodes:
-        costs(i, state, evidence, rules, cost)
+        costs(i, state, summary, options, cost)
         change -= cost[k]
-        shift(i, k, -1, state, evidence, rules)
-    new, _, gained = visit(nodes, state, evidence, rules)
-    if change + gained < -rules.tolerance:
+        shift(i, k, -1, state, summary, options)
+    new, _, gained = visit(nodes, state, summary, options)
+    if change + gained < -options.tolerance:
         return new, True
     if new.sizes.size != state.sizes.size:  # the clusters were renumbered on the way
-        return build(before, state.sizes.size, evidence, rules), False
+        return build(before, state.sizes.size, summary, options), False
     for i in nodes:
         if new.labels[i] != k:
-            shift(i, new.labels[i], -1, new, evidence, rules)
-            shift(i, k, 1, new, evidence, rules)
+            shift(i, new.labels[i], -1, new, summary, options)
+            shift(i, k, 1, new, summary, options)
     new.slack[:] = slack
     new.drift[0] = drift
     return new, False
@@ -339,20 +354,24 @@ def dissolve(
 
 @njit(cache=True, nogil=True)
 def search(
-    labels: Ints, evidence: Evidence, rules: Rules, zealous: bool, rng: np.random.Generator
+    labels: Ints,
+    summary: DrawSummary,
+    options: SearchOptions,
+    rebuild: bool,
+    rng: np.random.Generator,
 ) -> Ints:
-    """Place what is unplaced (label -1) and sweeten; if zealous, take clusters apart as well."""
-    state = build(labels.copy(), 8 * ((labels.max() + 2) // 8 + 1), evidence, rules)
+    """Place what is unplaced (label -1) and improve; if `rebuild`, take clusters apart as well."""
+    state = build(labels.copy(), 8 * ((labels.max() + 2) // 8 + 1), summary, options)
     nodes = shuffled(np.flatnonzero(labels < 0), rng)
-    state, _, _ = visit(nodes, state, evidence, rules)
-    state = sweeten(state, evidence, rules, rng)
-    improved = zealous
+    state, _, _ = visit(nodes, state, summary, options)
+    state = improve(state, summary, options, rng)
+    improved = rebuild
     while improved:
         improved = False
         for k in shuffled(np.flatnonzero(state.sizes > 0), rng):
             if k < state.sizes.size and state.sizes[k] > 0:
-                state, better = dissolve(k, state, evidence, rules, rng)
+                state, better = rebuild_cluster(k, state, summary, options, rng)
                 improved |= better
         if improved:
-            state = sweeten(state, evidence, rules, rng)
+            state = improve(state, summary, options, rng)
     return state.labels

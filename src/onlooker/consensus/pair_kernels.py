@@ -13,7 +13,7 @@ Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
-class Draws(NamedTuple):
+class PartitionDraws(NamedTuple):
     """Distinct draws, each cluster a slice of ``members``.
 
     Cluster l of draw b has the number c = offset[b] + l and holds the nodes
@@ -53,7 +53,7 @@ def canonical_rows(draws: Ints, n_values: int) -> Ints32:
 
 @njit(cache=True, nogil=True)
 def index_draws(labels: Ints32) -> tuple[Ints32, Ints, Ints]:
-    """Members, starts and offsets of `Draws` by counting sort; labels are canonical."""
+    """Members, starts and offsets of `PartitionDraws` by counting sort; labels are canonical."""
     n_draws, n = labels.shape
     offset = np.zeros(n_draws + 1, np.int64)
     for b in range(n_draws):
@@ -74,7 +74,7 @@ def index_draws(labels: Ints32) -> tuple[Ints32, Ints, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def overlaps(labels: Ints32, draws: Draws, f: Floats) -> Floats:
+def overlaps(labels: Ints32, draws: PartitionDraws, f: Floats) -> Floats:
     """Σ_kl f(n_kl) against each draw; labels are canonical."""
     n_draws = draws.offset.size - 1
     out = np.zeros(n_draws)
@@ -93,7 +93,7 @@ def overlaps(labels: Ints32, draws: Draws, f: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def companions(labels: Ints32, draws: Draws) -> tuple[Floats, Floats]:
+def companions(labels: Ints32, draws: PartitionDraws) -> tuple[Floats, Floats]:
     """Per node, in the mean over draws: companions from its own cluster; being alone."""
     n = labels.size
     together = np.zeros(n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onlooker.experiments import load
 from onlooker.experiments.results import Outcome, last_line, reproduce
@@ -19,7 +18,6 @@ def run_and_tell(
     quick: bool,
     seed: int,
     jobs: int,
-    scheduler: Any,
     fresh: bool,
 ) -> int:
     """Run the experiments one after the other; return how many runs failed."""
@@ -30,9 +28,7 @@ def run_and_tell(
         wanted = {"seed": seed} | ({} if runs is None else {"runs": runs})
         config = dataclasses.replace(config, **wanted)
         try:
-            outcome = reproduce(
-                experiment, config, output, jobs=jobs, scheduler=scheduler, fresh=fresh
-            )
+            outcome = reproduce(experiment, config, output, jobs=jobs, fresh=fresh)
         except KeyboardInterrupt:
             print(f"{name}: finished runs are kept; the same command goes on from there.")
             raise

@@ -30,7 +30,7 @@ DASHES: tuple[Any, ...] = (
 _STYLE: Any = {"font.size": 10, "axes.titlesize": 11, "svg.hashsalt": "onlooker"}
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, layout: Any = "constrained") -> Figure:
     """A figure that needs no window."""
     plot.require_matplotlib()
     from matplotlib import rc_context
@@ -38,7 +38,7 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=layout)
         FigureCanvasAgg(figure)
     return figure
 
@@ -77,6 +77,14 @@ def curves(
             marker=MARKERS[index % len(MARKERS)] if markers else None, ms=4.5, label=name,
         )  # fmt: skip
         ax.fill_between(mean.index, mean - sd, mean + sd, color=colour, alpha=0.18, lw=0)
+
+
+def legend_below(ax: Axes, columns: int = 3) -> None:
+    """Below the axes, where it covers nothing."""
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=columns, frameon=False,
+        columnspacing=1.0, handletextpad=0.4,
+    )  # fmt: skip
 
 
 def legend_outside(figure: Figure, ax: Axes, columns: int) -> None:

@@ -40,7 +40,6 @@ def reproduce(
     output: Path,
     *,
     jobs: int = 1,
-    scheduler: Any = None,
     progress: bool = True,
     fresh: bool = False,
 ) -> Outcome:
@@ -53,9 +52,7 @@ def reproduce(
     folder = output / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    finished = run_all(
-        experiment, config, folder, jobs=jobs, scheduler=scheduler, progress=progress, fresh=fresh
-    )
+    finished = run_all(experiment, config, folder, jobs=jobs, progress=progress, fresh=fresh)
     minutes = (time.monotonic() - began) / 60
     failures = [one for one in finished if one.rows is None]
     rows = [{"run": one.run, **row} for one in finished for row in one.rows or []]
@@ -65,7 +62,7 @@ def reproduce(
     comparisons = compare_all(experiment, config, table)
     write_table(table, folder)
     experiment.plot(table, folder, config)
-    record = _record(experiment, config, finished, minutes, jobs, scheduler)
+    record = _record(experiment, config, finished, minutes, jobs)
     _write(folder / "info.json", json.dumps(record, indent=2) + "\n")
     _write(folder / "comparison.md", comparison_table(comparisons))
     return Outcome(folder, table, failures, comparisons)
@@ -96,7 +93,6 @@ def _record(
     finished: list[Finished],
     minutes: float,
     jobs: int,
-    scheduler: Any,
 ) -> dict[str, Any]:
     good = [one for one in finished if one.rows is not None]
     return {
@@ -112,7 +108,7 @@ def _record(
         ],
         "processor_minutes": _minutes(good),
         "minutes_of_this_command": minutes,
-        "jobs": "cluster" if scheduler is not None else jobs,
+        "jobs": jobs,
         "date": datetime.now(UTC).date().isoformat(),
         "versions": versions(),
     }

@@ -1,4 +1,4 @@
-"""Monte Carlo runs, here or on a cluster, each stored as soon as it is finished."""
+"""Monte Carlo runs, each stored as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ def run_all(
     folder: Path,
     *,
     jobs: int = 1,
-    scheduler: Any = None,
     progress: bool = True,
     fresh: bool = False,
 ) -> list[Finished]:
@@ -95,8 +94,6 @@ def run_all(
         Finished runs are kept below it; those found there are not repeated.
     jobs
         Processes on this machine.
-    scheduler
-        Address of a Dask scheduler, or a ``distributed.Client``: run there instead.
     fresh
         Forget the runs that are kept.
     """
@@ -107,7 +104,7 @@ def run_all(
     with make_progress(progress, config.runs, experiment.name, "runs") as bar:
         bar.start(len(finished))
         todo = [run for run in range(config.runs) if run not in finished]
-        for one in _results(experiment, config, todo, jobs, scheduler):
+        for one in _results(experiment, config, todo, jobs):
             finished[one.run] = one
             if one.rows is not None:
                 store.put(one)
@@ -116,11 +113,9 @@ def run_all(
 
 
 def _results(
-    experiment: Experiment, config: Config, todo: list[int], jobs: int, scheduler: Any
+    experiment: Experiment, config: Config, todo: list[int], jobs: int
 ) -> Iterator[Finished]:
-    if scheduler is not None:
-        yield from _on_cluster(experiment, config, todo, scheduler)
-    elif jobs == 1:
+    if jobs == 1:
         for run in todo:
             yield execute(experiment.run_one, config, run)
     elif todo:
@@ -147,26 +142,3 @@ def _in_processes(
             except TerminatedWorkerError:
                 lost = "its process was lost: out of memory, or killed"
                 yield Finished(run, None, 0.0, lost)
-
-
-def _on_cluster(
-    experiment: Experiment, config: Config, todo: list[int], scheduler: Any
-) -> Iterator[Finished]:
-    """A run a task: one whose worker is lost is given to another, with the same seed."""
-    from onlooker.inference.cluster import _connected
-
-    with _connected(scheduler) as client:
-        from distributed import as_completed
-
-        waiting = {
-            client.submit(execute, experiment.run_one, config, run, pure=False): run for run in todo
-        }
-        try:
-            for future in as_completed(list(waiting)):  # type: ignore[no-untyped-call]
-                run = waiting.pop(future)
-                try:
-                    yield future.result()
-                except Exception as error:
-                    yield Finished(run, None, 0.0, f"{type(error).__name__}: {error}")
-        finally:
-            client.cancel(list(waiting))

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.explorer.study import LEVEL, Study
+from onlooker.explorer.view import RunView
+from onlooker.findings.controllers import LEVEL
 
-_MOST_COUNTED = 4_000_000  # numbers held at a time
+_MAX_COUNTED = 4_000_000  # numbers held at a time
 
 
-def at_state(study: Study, state: Any) -> dict[str, Any]:
+def at_state(view: RunView, state: Any) -> dict[str, Any]:
     """The policy at any state with its interval, and the clusters it may join.
 
     `state` is an integer, or the coordinates of a real state.
     """
-    posterior = study.posterior
+    posterior = view.posterior
     predictor = posterior.predictor
     queries, node = predictor.place([state])
     policy = posterior.policy(queries, interval=LEVEL)
@@ -30,13 +31,13 @@ def at_state(study: Study, state: Any) -> dict[str, Any]:
         "low": policy.low[0].tolist(),
         "high": policy.high[0].tolist(),
         "level": LEVEL,
-        "candidates": _candidates(study, chosen),
+        "candidates": _candidates(view, chosen),
     }
 
 
-def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:
+def _candidates(view: RunView, chosen: Array) -> list[dict[str, Any]]:
     """In how many draws the state is in a cluster named after each of the reference."""
-    names = study.names()
+    names = view.names()
     n_used = np.diff(names.first)
     new = chosen >= n_used
     rows = names.first[:-1] + np.minimum(chosen, n_used - 1)
@@ -47,27 +48,27 @@ def _candidates(study: Study, chosen: Array) -> list[dict[str, Any]]:
     return [{"cluster": int(values[k]), "share": float(share[k])} for k in order]
 
 
-def warm_up(study: Study) -> None:
+def warm_up(view: RunView) -> None:
     """Ask once, so that the first click finds every kernel loaded."""
-    states = study.posterior.problem.states
-    at_state(study, states[0].tolist())
+    states = view.posterior.problem.states
+    at_state(view, states[0].tolist())
     if states.ndim == 2:  # a place that is no node, unless the prior is not known
         with contextlib.suppress(TypeError):
-            at_state(study, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
-    study.names()
+            at_state(view, (states.mean(axis=0) + 1e-3 * states.std(axis=0) + 1e-9).tolist())
+    view.names()
 
 
-def shares_at_nodes(study: Study, n: int) -> tuple[Array, Array]:
+def shares_at_nodes(view: RunView, n: int) -> tuple[Array, Array]:
     """``(N, n)``: the likeliest clusters of every node, named after the reference, and how likely.
 
     Places that are not needed have a share of 0.
     """
-    names = study.names()
+    names = view.names()
     n_nodes, k = len(names.reference), names.n_reference
     n = min(n, k)
     likely = np.empty((n_nodes, n), dtype=np.int64)
     share = np.empty((n_nodes, n))
-    some = max(1, _MOST_COUNTED // max(k, len(names.labels)))
+    some = max(1, _MAX_COUNTED // max(k, len(names.labels)))
     for start in range(0, n_nodes, some):
         part = slice(start, start + some)
         parents = names.parents[names.first[:-1, None] + names.labels[:, part]]

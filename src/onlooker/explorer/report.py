@@ -13,49 +13,47 @@ from onlooker.explorer.packing import pack, to_json, zipped
 from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
 from onlooker.explorer.run import read
-from onlooker.explorer.study import LEVEL, Study
+from onlooker.explorer.view import RunView
 from onlooker.files import write_atomically
-from onlooker.findings.settled import settle, thinned
+from onlooker.findings.controllers import LEVEL
 
-_MOST_NAMES = 1_500_000  # labels of draws in a report
-_MOST_FRAMES = 200  # draws in a report
-_MOST_VALUES = 50_000_000  # probabilities sorted for the intervals at all nodes
+_MAX_NAMES = 1_500_000  # labels of draws in a report
+_MAX_FRAMES = 200  # draws in a report
+_MAX_VALUES = 50_000_000  # probabilities sorted for the intervals at all nodes
 _SHARES = 5  # clusters that a node may belong to
 
 
 def write_report(
-    run: Path, output: Path, say: Callable[[str], Any] | None = None
+    run: Path, output: Path, notify: Callable[[str], Any] | None = None
 ) -> dict[str, Any]:
     """Write the report of a stored run; returns its sizes.
 
     A store that cannot be read, or that has no draws yet, gives a page that says so, unless a file
-    is in the way. What takes time is told by `say`.
+    is in the way. `notify` is called before what takes time.
     """
-    condition, study = read(run)
-    if study is None and output.exists():
-        raise ValueError(f"{condition.text} {output} is left as it was")
+    status, view = read(run)
+    if view is None and output.exists():
+        raise ValueError(f"{status.text} {output} is left as it was")
     name = run.resolve().name
-    about = {"name": name, "state": condition.state, "text": condition.text}
+    about = {"name": name, "state": status.state, "text": status.text}
     data: dict[str, Any] = {"runs": [about], "overview": None}
-    told: dict[str, Any] = {"readable": study is not None, "text": condition.text, "frames": 0}
-    if study is not None:
-        if not study.growing:  # else a rough one is found for the moment
-            study.notes += thinned(settle(study.posterior, run, say))
-        for _ in study.refine():
+    sizes: dict[str, Any] = {"readable": view is not None, "text": status.text, "frames": 0}
+    if view is not None:
+        for _ in view.refine(notify):
             pass
-        chosen = _chosen(study)
-        data |= _contents(study, chosen)
-        told["frames"] = len(chosen)
+        chosen = _chosen(view)
+        data |= _contents(view, chosen)
+        sizes["frames"] = len(chosen)
     text = page(f"{name}: report", data).encode()
     write_atomically(output, lambda file: file.write(text))
-    return told | {"bytes": len(text)}
+    return sizes | {"bytes": len(text)}
 
 
-def _contents(study: Study, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-    posterior = study.posterior
-    seen = overview(study) | {"epoch": 0}  # a file has one: the same run gives the same bytes
-    low, high, n_used = _intervals(study)
-    clusters, shares = shares_at_nodes(study, _SHARES)
+def _contents(view: RunView, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+    posterior = view.posterior
+    seen = overview(view) | {"epoch": 0}  # a file has one: the same run gives the same bytes
+    low, high, n_used = _intervals(view)
+    clusters, shares = shares_at_nodes(view, _SHARES)
     seen["at_nodes"] = {
         "low": pack(np.rint(low * 65535), "u2"),
         "high": pack(np.rint(high * 65535), "u2"),
@@ -67,25 +65,25 @@ def _contents(study: Study, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {
         "overview": zipped(to_json(seen)),
         "frames": frames,
-        "draws": zipped(study.names().encode(chosen)),
+        "draws": zipped(view.names().encode(chosen)),
     }
 
 
-def _chosen(study: Study) -> np.ndarray[Any, Any]:
+def _chosen(view: RunView) -> np.ndarray[Any, Any]:
     """Draws that the report keeps: evenly spaced, the same number of each chain."""
-    posterior = study.posterior
-    most = max(1, min(_MOST_FRAMES, _MOST_NAMES // posterior.problem.n_nodes))
+    posterior = view.posterior
+    most = max(1, min(_MAX_FRAMES, _MAX_NAMES // posterior.problem.n_nodes))
     each = min(posterior.n_draws, max(1, most // posterior.n_chains))
     one = np.unique(np.linspace(0, posterior.n_draws - 1, each).astype(int))
     return np.concatenate([chain * posterior.n_draws + one for chain in range(posterior.n_chains)])
 
 
-def _intervals(study: Study) -> tuple[Any, Any, int]:
+def _intervals(view: RunView) -> tuple[Any, Any, int]:
     """Credible intervals at all nodes, from fewer draws where sorting all would take minutes."""
-    posterior = study.posterior
+    posterior = view.posterior
     n_all = posterior.n_chains * posterior.n_draws
     cost = n_all * posterior.problem.n_nodes * posterior.problem.n_actions
-    step = max(1, -(-cost // _MOST_VALUES))
+    step = max(1, -(-cost // _MAX_VALUES))
     thinned = posterior if step == 1 else posterior.thin(step)
     found = thinned.policy(interval=LEVEL)
     return found.low, found.high, thinned.n_chains * thinned.n_draws

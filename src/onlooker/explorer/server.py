@@ -17,12 +17,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from onlooker._version import __version__
 from onlooker.explorer.page import page, policy
-from onlooker.explorer.run import Watched
+from onlooker.explorer.run import RunWatcher
 
 HOST = "127.0.0.1"
 _PATIENCE = 30.0  # seconds that a silent connection is kept
 _LONGEST_WAIT = 10.0  # seconds that a question for news is kept open
-_MOST_PARAMETERS = 8
+_MAX_PARAMETERS = 8
 
 
 class Refused(Exception):
@@ -65,7 +65,7 @@ class Explorer(ThreadingHTTPServer):
     allow_reuse_address = False
 
     def __init__(self, paths: Sequence[Path], port: int = 0) -> None:
-        self.runs = [Watched(path) for path in paths]
+        self.runs = [RunWatcher(path) for path in paths]
         self.secret = secrets.token_urlsafe(16)
         super().__init__((HOST, port), _Handler)
         for run in self.runs:
@@ -113,7 +113,7 @@ class Explorer(ThreadingHTTPServer):
                 return self._compare(query)
         raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
-    def _run(self, number: str) -> Watched:
+    def _run(self, number: str) -> RunWatcher:
         if not number.isascii() or not number.isdigit() or int(number) >= len(self.runs):
             raise Refused(HTTPStatus.NOT_FOUND, f"there are {len(self.runs)} runs, from 0")
         return self.runs[int(number)]
@@ -129,10 +129,10 @@ class Explorer(ThreadingHTTPServer):
                 {
                     "name": run.name,
                     "version": run.version,
-                    "state": run.condition.state,
+                    "state": run.status.state,
                     "text": run.text,
-                    "changing": run.condition.changing or _unfinished(run),
-                    "ready": run.study is not None,
+                    "changing": run.status.changing or _unfinished(run),
+                    "ready": run.view is not None,
                 }
                 for run in self.runs
             ]
@@ -141,7 +141,7 @@ class Explorer(ThreadingHTTPServer):
     def _wait(self, known: list[int]) -> None:
         """Return when a run is newer than known, soon if one grows, or after some time."""
         slice_ = 0.1 if len(self.runs) > 1 else 1.0
-        growing = any(run.condition.state == "growing" for run in self.runs)
+        growing = any(run.status.state == "growing" for run in self.runs)
         for _ in range(int((1.0 if growing else _LONGEST_WAIT) / slice_)):
             for run, version in zip(self.runs, known, strict=True):
                 if run.version > version:
@@ -155,14 +155,14 @@ class Explorer(ThreadingHTTPServer):
         return _json(compare(first, second), compress=True)
 
 
-def _unfinished(run: Watched) -> bool:
-    return run.study is not None and not run.study.complete
+def _unfinished(run: RunWatcher) -> bool:
+    return run.view is not None and not run.view.complete
 
 
-def _ready(run: Watched) -> Any:
-    if run.study is None:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, run.condition.text)
-    return run.study
+def _ready(run: RunWatcher) -> Any:
+    if run.view is None:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, run.status.text)
+    return run.view
 
 
 def _integer(name: str, text: str) -> int:
@@ -171,47 +171,47 @@ def _integer(name: str, text: str) -> int:
     return int(text)
 
 
-def _overview(run: Watched, query: dict[str, str]) -> Answer:
+def _overview(run: RunWatcher, query: dict[str, str]) -> Answer:
     from onlooker.explorer.overview import overview
 
     version = run.version  # taken first: an overview may be newer than it says, never older
     return _json({"version": version, **overview(_ready(run))}, compress=True)
 
 
-def _draws(run: Watched, query: dict[str, str]) -> Answer:
+def _draws(run: RunWatcher, query: dict[str, str]) -> Answer:
     """A block of draws of one chain, named after the reference of an epoch."""
     from onlooker.explorer.matching import block_size
 
-    study = _ready(run)
-    reference = study.reference
+    view = _ready(run)
+    reference = view.reference
     if _integer("epoch", query.get("epoch", "")) != reference.epoch:
         raise Refused(HTTPStatus.CONFLICT, "the run has changed since; ask for it again")
-    n_draws = study.posterior.n_draws
+    n_draws = view.posterior.n_draws
     chain, block = (_integer(name, query.get(name, "")) for name in ("chain", "block"))
-    size = block_size(study.posterior.problem.n_nodes)
-    if chain >= study.posterior.n_chains or block * size >= n_draws:
+    size = block_size(view.posterior.problem.n_nodes)
+    if chain >= view.posterior.n_chains or block * size >= n_draws:
         raise Refused(HTTPStatus.NOT_FOUND, "there are no such draws")
     start = chain * n_draws + block * size
     stop = min(start + size, (chain + 1) * n_draws)
-    body = study.names(reference).encode(slice(start, stop))
+    body = view.names(reference).encode(slice(start, stop))
     return Answer(body, "application/octet-stream", compress=True)
 
 
-def _at(run: Watched, query: dict[str, str]) -> Answer:
+def _at(run: RunWatcher, query: dict[str, str]) -> Answer:
     """The policy at ``state``: an integer, or numbers by commas."""
     from onlooker.explorer.query import at_state
 
-    study = _ready(run)
+    view = _ready(run)
     text = query.get("state", "")
-    if study.posterior.problem.states.ndim == 1:
-        return _json(_asked(at_state, study, _integer("state", text)))
+    if view.posterior.problem.states.ndim == 1:
+        return _json(_asked(at_state, view, _integer("state", text)))
     try:
         state = [float(number) for number in text.split(",")]
     except ValueError:
         raise Refused(HTTPStatus.BAD_REQUEST, f"state must be numbers, got {text[:40]!r}") from None
     if not all(math.isfinite(number) for number in state):
         raise Refused(HTTPStatus.BAD_REQUEST, "state must be finite")
-    return _json(_asked(at_state, study, state))
+    return _json(_asked(at_state, view, state))
 
 
 def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
@@ -221,7 +221,7 @@ def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
 
 
-_QUESTIONS: dict[str, Callable[[Watched, dict[str, str]], Answer]] = {
+_QUESTIONS: dict[str, Callable[[RunWatcher, dict[str, str]], Answer]] = {
     "overview": _overview,
     "draws": _draws,
     "at": _at,
@@ -261,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
         try:
             fields = parse_qs(
-                address.query, strict_parsing=bool(address.query), max_num_fields=_MOST_PARAMETERS
+                address.query, strict_parsing=bool(address.query), max_num_fields=_MAX_PARAMETERS
             )
         except ValueError:
             raise Refused(HTTPStatus.BAD_REQUEST, "the query cannot be read") from None

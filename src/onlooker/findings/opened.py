@@ -1,112 +1,136 @@
-"""A stored run as commands find it: its draws, and the record of how its tracks were read."""
+"""One reader of a run, fresh or stored: its draws, its names, its consensus, and how far it got."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
-import shutil
 import warnings
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.base import position_dynamics
-from onlooker.files import write_atomically
-from onlooker.findings.settled import settle, thinned
-from onlooker.reading.settings import Reading, on_a_line
+from onlooker.files import read_arrays, write_arrays
+from onlooker.findings.names import action_names, axis_names
+from onlooker.findings.record import BROKEN, Record
+from onlooker.reading.settings import on_a_line
+from onlooker.reading.tracks import counted
+from onlooker.runs.header import HEADER, check_header, describe_run
 from onlooker.runs.lock import Lock
-from onlooker.runs.store import read_header
+from onlooker.runs.store import NoDrawsYet, StoreMismatchError, read_header
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onlooker.consensus import ConsensusResult
     from onlooker.demonstrations import Demonstrations
     from onlooker.posterior import Posterior
 
-_RECORD = "fit.json"
-_BROKEN = (OSError, KeyError, TypeError, EOFError, IndexError, zipfile.BadZipFile)
-
-
-@dataclass(frozen=True)
-class Record:
-    """What `onlooker fit` knows of a run besides its draws; in the store as ``fit.json``."""
-
-    file: str | None = None
-    reading: Reading = field(default_factory=Reading)
-    account: dict[str, Any] | None = None
-    """What reading found and dropped."""
-    explained: dict[str, Any] | None = None
-    """What share of the steps the actions explain."""
-    names: list[str] | None = None
-    """Of the actions."""
-
-    def write(self, store: Path) -> None:
-        """Write it into the store."""
-        told = {
-            "what": "onlooker fit",
-            "file": self.file,
-            "reading": self.reading.to_dict(),
-            "account": self.account,
-            "explained": self.explained,
-            "names": self.names,
-        }
-        text = json.dumps(told, indent=1, default=str).encode()
-        write_atomically(store / _RECORD, lambda file: file.write(text))
-
-    @classmethod
-    def of(cls, store: Path) -> Record:
-        """Read it; an empty one where the run was not made by the command line."""
-        try:
-            told = json.loads((store / _RECORD).read_text(encoding="utf-8"))
-            told.pop("what")
-            return cls(**(told | {"reading": Reading(**told["reading"])}))
-        except (*_BROKEN, ValueError, AttributeError):
-            return cls()
-
-
-@contextmanager
-def kept_if_of_use(store: Path) -> Iterator[None]:
-    """Remove the store after an error, unless it was there before or can be resumed."""
-    there = store.is_dir()
-    fresh = not there or not any(store.iterdir())
-    store.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        used = any(store.glob("chain-*/part-*.npz")) or Lock(store).writer() is not None
-        if fresh and not used:
-            shutil.rmtree(store, ignore_errors=True)
-            if there:
-                store.mkdir(exist_ok=True)
-        raise
+_CONSENSUS = "consensus.npz"
+_MAX_LABELS = 2_000_000  # of the draws that a consensus is computed from; half a minute or so
 
 
 @dataclass
-class Run:
-    """A stored run."""
+class OpenedRun:
+    """A run with everything that is known about it.
 
-    path: Path
+    Attributes
+    ----------
+    posterior
+        The draws.
+    header
+        The description of the run that is stored with the draws.
+    record
+        What `onlooker fit` stored besides; empty where the run was made in Python.
+    path
+        The store, or the file of `Posterior.save`; None if the run is in memory only.
+    growing
+        Whether the run was still being sampled when it was read.
+    remarks
+        What reading and the consensus gave reason to say, such as a damaged part.
+    """
+
     posterior: Posterior
     header: dict[str, Any]
-    record: Record
-    notes: list[str]
+    record: Record = field(default_factory=Record)
+    path: Path | None = None
+    growing: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, posterior: Posterior, record: Record | None = None, path: Path | None = None
+    ) -> OpenedRun:
+        """A run that was just sampled; `path` is its store."""
+        header = None if path is None else read_header(path)
+        return cls(posterior, header or describe_run(posterior.plan)[0], record or Record(), path)
+
+    @classmethod
+    def read(cls, path: Path) -> OpenedRun:
+        """Read a store or a file of `Posterior.save`; whatever is wrong with it is one clear line.
+
+        Raises
+        ------
+        NoDrawsYet
+            If a store has no draws, yet or at all.
+        ValueError
+            If there is no run, or it cannot be read.
+        """
+        from onlooker.posterior import Posterior
+
+        require_run(path)
+        growing = path.is_dir() and Lock(path).writer() is not None
+        record = Record.of(path)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            header = _read_header(path)
+            try:
+                posterior = Posterior.load(path)
+            except NoDrawsYet as error:
+                raise NoDrawsYet(_without_draws(path, header, record, growing)) from error
+            except BROKEN as error:
+                raise ValueError(f"{path} holds no readable run: {error}") from error
+        remarks = [f"{item.message}." for item in caught if item.category is RuntimeWarning]
+        return cls(posterior, header, record, path, growing, remarks)
+
+    # -- how far it got -------------------------------------------------------------------------
 
     @property
-    def states(self) -> list[str]:
-        """Names of the dimensions of the position, or of the one integer."""
-        n = self.n_position
-        given = self.record.reading.states
-        if given is not None and len(given) == n:
-            return given
-        if self.record.reading.geographic:
-            return ["lon", "lat"]
-        return ["state"] if self.is_discrete else [f"x{i}" for i in range(n)]
+    def state(self) -> Literal["growing", "stopped", "finished"]:
+        """Whether the run is sampled, was stopped early, or has all draws that were planned."""
+        if self.growing:
+            return "growing"
+        posterior, header = self.posterior, self.header
+        whole = posterior.n_draws >= header["draws"] and posterior.n_chains >= header["chains"]
+        return "finished" if whole else "stopped"
+
+    @property
+    def progress(self) -> str:
+        """The state in a sentence."""
+        posterior, header = self.posterior, self.header
+        chains = counted(posterior.n_chains, "chain")
+        if posterior.n_chains < header["chains"]:
+            chains = f"{posterior.n_chains} of {counted(header['chains'], 'chain')}"
+        have = f"{posterior.n_draws:,} of {header['draws']:,} draws of {chains}"
+        if self.state == "growing":
+            return f"Sampling goes on: {have}."
+        if self.state == "finished":
+            return f"Finished: {have}."
+        return f"The run was stopped: {have}. {_how_to_continue(self.record)}."
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know: the remarks, and that the run is not finished."""
+        return self.remarks + ([] if self.state == "finished" else [self.progress])
+
+    # -- names ----------------------------------------------------------------------------------
 
     @property
     def is_discrete(self) -> bool:
@@ -115,27 +139,94 @@ class Run:
 
     @property
     def n_position(self) -> int:
-        """Dimension of the position."""
+        """Dimension of the position: that of the states without their features."""
         states = self.posterior.problem.states
         n_dims = 1 if self.is_discrete else int(states.shape[1])
         return int(getattr(self.posterior.problem.dynamics, "n_position", n_dims))
 
-    @cached_property
-    def table(self) -> pd.DataFrame | None:
-        """Diagnostics; None where there are too few draws."""
-        return self.posterior.summary() if self.posterior.n_draws >= 4 else None
+    @property
+    def columns(self) -> list[str]:
+        """Names of the dimensions of the position, or of the one integer."""
+        given = self.record.reading.states
+        if self.is_discrete:
+            return given or ["state"]
+        if given is None and self.record.reading.geographic:
+            given = ["lon", "lat"]
+        return axis_names(given, self.n_position, self.n_position)
+
+    @property
+    def axes(self) -> list[str]:
+        """Names of all dimensions of a real state, those of its features last."""
+        return axis_names(
+            self.columns, self.n_position, int(self.posterior.problem.states.shape[1])
+        )
+
+    @property
+    def units(self) -> list[str]:
+        """Units of the `axes`; empty where they are not known."""
+        n_rest = len(self.axes) - self.n_position
+        return ["°" if self.record.reading.geographic else ""] * self.n_position + [""] * n_rest
 
     @cached_property
     def action_names(self) -> list[str]:
         """What each action is called."""
-        from onlooker.findings.words import action_names
-
         problem = self.posterior.problem
         return self.record.names or action_names(problem.dynamics, problem.n_actions)
 
-    def settle(self) -> None:
-        """Find the partition that stands for all draws, and note if not all were looked at."""
-        self.notes += thinned(settle(self.posterior, self.path))
+    @property
+    def trajectory_names(self) -> list[str] | None:
+        """Names of the trajectories; None where they have numbers only."""
+        paths = self.posterior.problem.paths
+        return None if paths is None or paths.names is None else list(paths.names.tolist())
+
+    # -- findings -------------------------------------------------------------------------------
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Diagnostics of label-free quantities."""
+        return self.posterior.summary()
+
+    @property
+    def has_unseen(self) -> bool:
+        """Whether some states were not seen, or seen with noise, and are inferred as well."""
+        return self.posterior.problem.incomplete is not None
+
+    @cached_property
+    def visits(self) -> Array:
+        """``(N,)``: transitions from each node; the mean over draws where states are unseen."""
+        problem, starts = self.posterior.problem, self.posterior.predictor.starts
+        if starts is None:
+            return np.bincount(problem.node_of, minlength=problem.n_nodes)
+        return np.bincount(starts.ravel(), minlength=problem.n_nodes) / len(starts)
+
+    def load_consensus(self, notify: Callable[[str], Any] | None = None) -> ConsensusResult:
+        """The consensus that the store has, or a new one, which is then stored.
+
+        Where all draws would take longer than about half a minute, it is computed from every k-th
+        draw, and a remark says so. `notify` is called before a search.
+        """
+        posterior = self.posterior
+        n_draws, n_nodes = posterior.n_draws, posterior.problem.n_nodes
+        each = max(2, _MAX_LABELS // (posterior.n_chains * n_nodes))
+        step = max(1, -(-n_draws // each))
+        about = {"chains": posterior.chain_ids, "draws": n_draws, "step": step, "nodes": n_nodes}
+        result = None if self.path is None else _read_consensus(self.path, about)
+        if result is None:
+            from onlooker.consensus import consensus
+
+            if notify is not None:
+                notify("Computing the consensus partition ...")
+            result = consensus(posterior.labels[:, ::step], random_state=0)
+            if self.path is not None and self.path.is_dir():
+                with contextlib.suppress(OSError):  # a store may be read-only
+                    _write_consensus(self.path, about, result)
+        posterior.use_consensus(result)
+        remark = f"The consensus is computed from one draw in {step}, to save time."
+        if step > 1 and remark not in self.remarks:
+            self.remarks.append(remark)
+        return result
+
+    # -- other states ---------------------------------------------------------------------------
 
     def as_states(self, points: Array) -> Array:
         """Positions as states: features are those of a trajectory that just begins."""
@@ -153,7 +244,7 @@ class Run:
         if points.shape[1] == self.n_position:
             dynamics: Any = self.posterior.problem.dynamics
             return np.asarray(dynamics.join(points))
-        columns = ", ".join(self.states)
+        columns = ", ".join(self.columns)
         raise ValueError(
             f"a state of this run has {self.n_position} numbers ({columns}), got {points.shape[1]}"
         )
@@ -165,7 +256,7 @@ class Run:
         """
         from onlooker.dynamics import GeographicDynamics
         from onlooker.geography import arc_of, in_space
-        from onlooker.plot import distance_to
+        from onlooker.partitions.geometry import distance_to
 
         if self.is_discrete:
             return None
@@ -187,12 +278,15 @@ class Run:
         return demos
 
 
+# -- on disk --------------------------------------------------------------------------------------
+
+
 def require_run(path: Path) -> None:
     """Refuse what is no run at all, in words; a run may still turn out to be damaged."""
     if not path.exists():
         raise ValueError(f"there is no run {str(path)!r}")
-    if path.is_dir() and not (path / "run.json").exists():
-        raise ValueError(f"{str(path)!r} holds no run: it has no run.json")
+    if path.is_dir() and not (path / HEADER).exists():
+        raise ValueError(f"{str(path)!r} holds no run: it has no {HEADER}")
     if not path.is_dir() and not _may_be_saved(path):
         raise ValueError(
             f"{path} is not a run; a run is the directory that `onlooker fit --output` wrote, or a "
@@ -210,41 +304,50 @@ def _may_be_saved(path: Path) -> bool:
             return file.read(4) == b"PK\3\4"
 
 
-def open_run(path: Path) -> Run:
-    """Load a store or a file of `Posterior.save`; whatever is wrong with it is one clear line."""
-    from onlooker.posterior import Posterior
-
-    require_run(path)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            header = (read_header(path) if path.is_dir() else None) or {}
-        except (*_BROKEN, ValueError) as error:
-            raise ValueError(
-                f"{path} holds no readable run: run.json is damaged ({error})"
-            ) from error
-        try:
-            posterior = Posterior.load(path)
-        except ValueError as error:
-            raise ValueError(_what_to_do(path, header, str(error))) from error
-        except _BROKEN as error:
-            raise ValueError(f"{path} holds no readable run: {error}") from error
-    notes = [f"{item.message}." for item in told if item.category is RuntimeWarning]
-    if path.is_dir() and Lock(path).writer() is not None:
-        notes.append("The run is still being sampled; this is as far as it got.")
-    elif header and (posterior.n_draws < header["draws"] or posterior.n_chains < header["chains"]):
-        notes.append(
-            f"The run was stopped: {posterior.n_draws:,} of {header['draws']:,} draws of "
-            f"{posterior.n_chains} of {header['chains']} chains. Its command with --resume goes on."
-        )
-    return Run(path, posterior, header, Record.of(path), notes)
+def _read_header(path: Path) -> dict[str, Any]:
+    try:
+        if path.is_dir():
+            header = read_header(path)
+            if header is None:
+                raise ValueError(f"{HEADER} is gone")
+            return header
+        return check_header(json.loads(str(read_arrays(path, ("header",))["header"])), path)
+    except StoreMismatchError:
+        raise
+    except (*BROKEN, ValueError) as error:
+        raise ValueError(f"{path} holds no readable run: {HEADER} is damaged ({error})") from error
 
 
-def _what_to_do(path: Path, header: dict[str, Any], text: str) -> str:
-    if "no draws yet" not in text:
-        return text
-    if Lock(path).writer() is not None:
-        return f"{path} is still tuning ({header['options']['tune']} sweeps a chain); wait for it"
-    return (
-        f"{path} holds no draws: it was stopped before the first; its command with --resume goes on"
-    )
+def _without_draws(path: Path, header: dict[str, Any], record: Record, growing: bool) -> str:
+    if growing:
+        return f"{path} is still tuning ({header['options']['tune']} sweeps per chain); wait for it"
+    parts = any(path.glob("chain-*/part-*.npz"))
+    why = "its parts cannot be read" if parts else "it was stopped before the first"
+    return f"{path} holds no draws: {why}. {_how_to_continue(record)}"
+
+
+def _how_to_continue(record: Record) -> str:
+    if record.file is None:
+        return "Sampling with resume=True continues it"
+    return "The same command with --resume continues it"
+
+
+def _write_consensus(path: Path, about: dict[str, Any], result: ConsensusResult) -> None:
+    numbers = dataclasses.asdict(result)
+    arrays = {name: numbers.pop(name) for name in ("labels", "membership")}
+    text = np.array(json.dumps({"about": about, "found": numbers}))
+    write_arrays(path / _CONSENSUS, arrays | {"told": text})
+
+
+def _read_consensus(path: Path, about: dict[str, Any]) -> ConsensusResult | None:
+    from onlooker.consensus import ConsensusResult
+
+    try:
+        arrays = read_arrays(path / _CONSENSUS)
+        stored = json.loads(str(arrays["told"]))
+        if stored["about"] != about:
+            return None  # the run has grown since
+        labels, membership = arrays["labels"], arrays["membership"]
+        return ConsensusResult(labels=labels, membership=membership, **stored["found"])
+    except (*BROKEN, ValueError):
+        return None

@@ -1,4 +1,4 @@
-"""Have the chains converged? R-hat and effective sample sizes said in plain words."""
+"""Have the chains converged? R-hat and effective sample sizes in plain words."""
 
 from __future__ import annotations
 
@@ -8,69 +8,60 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
+from onlooker.findings.names import scalar_name
+from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from onlooker.posterior import Posterior
+    from onlooker.findings.opened import OpenedRun
 
 Level = Literal["good", "fair", "bad", "unknown"]
 _FAIR_R_HAT = 1.1  # beyond it even rough numbers are not to be trusted
 _FAIR_ESS = 20.0
-_FEWEST_DRAWS = 4
+_MIN_DRAWS = 4
 
 _TITLES: dict[str, str] = {
     "good": "The chains agree",
     "fair": "The chains nearly agree",
     "bad": "The chains do not agree",
-    "unknown": "It cannot be told whether the chains agree",
-}
-_MEANING = {
-    "n_controllers": "number of controllers",
-    "largest_cluster": "size of the largest cluster",
-    "log_joint": "fit of a draw, ln p(s, a, z)",
-    "alpha": "concentration α of the controllers",
-    "gamma": "concentration γ of the partition",
-    "beta": "pull β between neighbours",
-    "nu": "self-link weight ν",
-    "scale": "length scale of the decay",
-    "offset": "similarity far away",
+    "unknown": "It is unknown whether the chains agree",
 }
 
 
-def meaning(name: str) -> str:
-    """What a scalar of the summary is, in words."""
-    if name.startswith("policy["):
-        inner = name.removeprefix("policy[").removesuffix("]")
-        return f"probability of an action: {inner}"
-    return _MEANING.get(name, name)
-
-
-def verdict(posterior: Posterior, table: pd.DataFrame | None) -> dict[str, Any]:
-    """Level, title and sentences about convergence; `table` is `Posterior.summary`."""
-    if table is None or posterior.n_draws < _FEWEST_DRAWS:
-        sentences = [f"{posterior.n_draws} draws a chain are too few to compare the chains by."]
-        return {"level": "unknown", "title": _TITLES["unknown"], "sentences": sentences}
+def verdict(run: OpenedRun) -> dict[str, Any]:
+    """Level, title and sentences about convergence; worst R-hat and effective sample size."""
+    posterior, table = run.posterior, run.table
+    if posterior.n_draws < _MIN_DRAWS:
+        n_draws = counted(posterior.n_draws, "draw")
+        return _unknown(f"{n_draws} per chain: too few to compare the chains.")
     r_hat = table["r_hat"].dropna().sort_values(ascending=False)
     ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna().sort_values() / posterior.n_chains
     if len(r_hat) == 0:
-        sentences = [
-            "Nothing that is watched ever changed, in any chain: either the data leave no doubt, "
-            "or every chain is stuck at the same place."
-        ]
-        return {"level": "unknown", "title": _TITLES["unknown"], "sentences": sentences}
+        return _unknown(
+            "No monitored quantity ever changed, in any chain: either the data leave no doubt, or "
+            "every chain is stuck at the same place."
+        )
     worst, least = float(r_hat.iloc[0]), float(ess.iloc[0])
     level = _level(worst, least)
     return {
         "level": level,
         "title": _TITLES[level],
         "sentences": [
-            _agreement(worst, str(r_hat.index[0]), posterior.n_chains),
-            _worth(least, str(ess.index[0])),
-            _advice(level, worst, posterior),
+            _agreement(worst, scalar_name(posterior.prior, str(r_hat.index[0])), run),
+            _precision(least, scalar_name(posterior.prior, str(ess.index[0]))),
+            _advice(level, worst, run),
         ],
         "r_hat": worst if math.isfinite(worst) else None,
         "ess": least,
+    }
+
+
+def _unknown(sentence: str) -> dict[str, Any]:
+    return {
+        "level": "unknown",
+        "title": _TITLES["unknown"],
+        "sentences": [sentence],
+        "r_hat": None,
+        "ess": None,
     }
 
 
@@ -80,55 +71,52 @@ def _level(r_hat: float, ess: float) -> Level:
     return "fair" if r_hat <= _FAIR_R_HAT and ess >= _FAIR_ESS else "bad"
 
 
-def _agreement(r_hat: float, name: str, n_chains: int) -> str:
-    who = f"{n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
-    where = meaning(name)
+def _agreement(r_hat: float, quantity: str, run: OpenedRun) -> str:
+    n_chains = run.posterior.n_chains
+    who = f"The {n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
+    scale = f"(1 is perfect, up to {MOST_R_HAT} is fine)"
     if r_hat <= MOST_R_HAT:
-        return (
-            f"{who} tell the same story: R-hat is at most {r_hat:.3f} "
-            f"(1 is perfect, up to {MOST_R_HAT} is fine)."
-        )
+        return f"{who} agree: R-hat is at most {r_hat:.3f} {scale}."
     if not math.isfinite(r_hat):
-        return f"{who} are stuck, each at another value, for the {where}."
-    return (
-        f"{who} still differ most in the {where}: R-hat is {r_hat:.3f} "
-        f"(1 is perfect, up to {MOST_R_HAT} is fine)."
-    )
+        return f"{who} are stuck at different values of the {quantity}."
+    return f"{who} differ most in the {quantity}: R-hat is {r_hat:.3f} {scale}."
 
 
-def _worth(ess: float, name: str) -> str:
-    enough = f"{LEAST_ESS} are wanted"
+def _precision(ess: float, quantity: str) -> str:
+    enough = f"aim for {LEAST_ESS}"
     if ess >= LEAST_ESS:
         enough = "enough for means and 90 % intervals"
-    return (
-        "Draws of a chain resemble the ones before. The least informed number, the "
-        f"{meaning(name)}, is worth {ess:.0f} independent draws a chain; {enough}."
-    )
+    return f"The {quantity} has the least effective sample size, {ess:.0f} per chain ({enough})."
 
 
-def _advice(level: Level, r_hat: float, posterior: Posterior) -> str:
-    alone = " With one chain only, a region that it never found would go unnoticed."
-    alone = alone if posterior.n_chains == 1 else ""
+def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
+    single = ""
+    if run.posterior.n_chains == 1:
+        single = " With one chain only, a region that it never found would go unnoticed."
     if level == "good":
-        return "Probabilities on this page can be taken as they are." + alone
-    more = "Raise draws" if r_hat <= MOST_R_HAT else "Raise tune and draws"
-    if level == "fair":
-        return f"Probabilities on this page are rough. {more} for surer ones." + alone
-    return (
-        "Take what this page shows as a sketch: it may depend on where the chains started. "
-        f"{more}." + alone
-    )
+        return "Probabilities can be taken as they are." + single
+    rough = "are rough" if level == "fair" else "may depend on where the chains started"
+    return f"Probabilities {rough}. {_remedy(r_hat, run)}.{single}"
 
 
-def table_rows(table: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """The summary as JSON, with a meaning for every row."""
-    if table is None:
-        return []
+def _remedy(r_hat: float, run: OpenedRun) -> str:
+    """In the words of the command line, if the run was made by it."""
+    mixed, by_command = r_hat <= MOST_R_HAT, run.record.file is not None
+    if by_command and mixed:
+        return "The same command with --resume and more --draws continues the run"
+    if by_command:
+        return "Give the next run more --tune and --draws"
+    return "Raise draws" if mixed else "Raise tune and draws"
+
+
+def table_rows(run: OpenedRun) -> list[dict[str, Any]]:
+    """The summary as JSON, with words for every row."""
     rows = []
-    for name, row in table.iterrows():
+    for name, row in run.table.iterrows():
         values: dict[str, Any] = {str(key): _number(row[key]) for key in row.index}
         ess = np.nanmin([row["ess_bulk"], row["ess_tail"], np.inf])
-        values |= {"name": str(name), "meaning": meaning(str(name)), "ess": _number(ess)}
+        words = scalar_name(run.posterior.prior, str(name))
+        values |= {"name": str(name), "meaning": words, "ess": _number(ess)}
         r_hat = row["r_hat"]
         values["fine"] = bool(np.isnan(r_hat) or r_hat <= MOST_R_HAT)
         rows.append(values)

@@ -13,13 +13,13 @@ import numpy as np
 
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.features import with_features
-from onlooker.findings.opened import Record, kept_if_of_use
-from onlooker.findings.words import action_names
+from onlooker.findings.names import action_names, short_repr
+from onlooker.findings.opened import OpenedRun
+from onlooker.findings.record import Record, remove_if_empty
 from onlooker.fitting.building import make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant
-from onlooker.posterior import Posterior
 from onlooker.problem.problem import Problem
 from onlooker.reading.guess import trajectory_notes
 from onlooker.reading.kinds import _kind
@@ -58,7 +58,7 @@ def reading_of(file: Path, model: Model) -> Reading:
     return Reading(**data, line=line, cleaning=model.cleaning)
 
 
-def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Posterior:
+def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> OpenedRun:
     """Read, propose, sample and store; tell on the way what is done."""
     found = read_header(output)
     if found is not None and not resume:
@@ -81,14 +81,16 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Po
         prior = make_prior(demos, problem.dynamics, model)
     if demos.is_discrete and not model.prior and isinstance(prior, ChineseRestaurant):
         say("The space is too large to count the steps between all states: no use of distances.")
-    say(f"Prior: {_in_short(prior)}.")
-    with notes(say, ConvergenceWarning), kept_if_of_use(output):
+    say(f"Prior: {short_repr(prior)}.")
+    with notes(say, ConvergenceWarning), remove_if_empty(output):
         if found is None:
             record.write(output)
         try:
-            return sample(problem, prior, store=output, resume=resume, **_options(model))
+            posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
         except (StoreMismatchError, StoreLockedError) as error:
             raise ValueError(in_options(str(error))) from error
+    run = OpenedRun.of(posterior, record if found is None else Record.of(output), output)
+    return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
 
 def prepare(
@@ -139,12 +141,6 @@ def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any]
 def _noise(sigma: Any) -> str:
     low, high = float(np.min(sigma)), float(np.max(sigma))
     return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-
-
-def _in_short(prior: Any) -> str:
-    from onlooker.explorer.overview import in_short
-
-    return in_short(prior)
 
 
 def _options(model: Model) -> dict[str, Any]:

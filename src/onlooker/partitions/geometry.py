@@ -407,3 +407,10 @@ def _drop_self(index: Array, distance: Array) -> tuple[Array, Array]:
     own[missing, -1] = True
     keep = ~own
     return index[keep].reshape(n, width - 1), distance[keep].reshape(n, width - 1)
+
+
+def distance_to(points: Array, states: Array) -> Array:
+    """``(n,)``: how far each point is from the nearest of the states."""
+    from scipy.spatial import cKDTree
+
+    return np.asarray(cKDTree(states).query(points)[0])

@@ -14,6 +14,7 @@ import numpy as np
 
 from onlooker.checks import Array, finite_array
 from onlooker.demonstrations import Demonstrations
+from onlooker.partitions.geometry import distance_to
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -338,13 +339,6 @@ def _mean_steps(name: str, policy: Any, angles: Any, n: int) -> Array:
             f"{name} must be ({n}, {len(angles)}), states by angles, got {policy.shape}"
         )
     return policy @ np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def distance_to(points: Array, states: Array) -> Array:
-    """``(n,)``: how far each point is from the nearest of the states."""
-    from scipy.spatial import cKDTree
-
-    return np.asarray(cKDTree(states).query(points)[0])
 
 
 def require_matplotlib() -> None:

@@ -185,7 +185,7 @@ class Predictor:
         return labels.max(axis=1).astype(np.int64) + 2
 
     @cached_property
-    def _starts(self) -> Array | None:
+    def starts(self) -> Array | None:
         """``(B, M)``: the node where each transition starts in each draw, where not all are known.
 
         Unseen positions in real space are nodes of their own, so there the starts are known.
@@ -204,12 +204,12 @@ class Predictor:
         labels = self.draws.labels[chosen].astype(np.int32)
         actions = self.draws.actions[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
-        if self._starts is None:
+        if self.starts is None:
             kernels.count_clusters(labels, actions, node_of, first, counts, size)
         else:
             for b, draw in enumerate(chosen):
                 one = slice(b, b + 1)
-                node_of = self._starts[draw].astype(np.int64)
+                node_of = self.starts[draw].astype(np.int64)
                 kernels.count_clusters(
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from onlooker.posterior import Posterior
 
 __all__ = [
+    "NoDrawsYet",
     "Store",
     "StoreMismatchError",
     "describe_run",
@@ -60,6 +61,10 @@ _LONGEST = 300.0
 _SHARE = 0.05  # of a run's time that may be lost by a kill, and that writing may take
 _PROBLEM = "problem.npz"
 _BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+
+class NoDrawsYet(ValueError):
+    """A store has no draws: it is still tuning, or was stopped before the first."""
 
 
 # -- the parts of a chain -------------------------------------------------------------------------
@@ -277,7 +282,7 @@ def _load_store(
         if draws is not None and len(draws) > 0:
             found[chain] = draws
     if not found:
-        raise ValueError(f"{path} holds no draws yet; wait until tuning is over")
+        raise NoDrawsYet(f"{path} holds no draws yet; wait until tuning is over")
     shortest = min(len(draws) for draws in found.values())
     stacked = join([draws[:shortest] for draws in found.values()], axis="chain")
     return replace(plan, draws=shortest), stacked, list(found)

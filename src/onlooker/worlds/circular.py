@@ -68,6 +68,14 @@ class CircularMotion:
         """The expert's own partition: sector, plus `n_sectors` outside the radius."""
         return _regions(_plane(states), self.n_sectors, self.radius)
 
+    def controllers(self, states: Any) -> Array:
+        """The number of the expert's controller at each state, below `n_sectors`.
+
+        A sector inside the radius and the opposite one outside share a controller.
+        """
+        heading = np.angle(self.policy(states) @ np.exp(1j * self.angles))
+        return np.rint(heading * self.n_sectors / (2 * np.pi)).astype(np.int64) % self.n_sectors
+
     def policy(self, states: Any) -> Array:
         """The expert's action probabilities, shape (n, n_actions)."""
         return circular_expert(

@@ -107,7 +107,6 @@
     const named = axes.map((axis, k) => [k, axis.name]).filter(([, name]) => name);
     const pairs = !abstract && named.length > 2;
     put(byId("map-controls"),
-      abstract && run.space.graph ? choice("View", "graph", [["", "table of states"], ["1", "graph of transitions"]], state.graph ? "1" : "", (v) => set({ graph: Boolean(v) })) : null,
       pairs ? [choice("Across", "axis-x", named, state.x, (v) => set({ x: Number(v) })), choice("Up", "axis-y", named, state.y, (v) => set({ y: Number(v) }))] : null,
       choice("Colour", "colour", colours, state.colour, (v) => set({ colour: v })),
       run.node_moves && !abstract ? choice("Policy", "field", [["arrows", "arrows"], ...(run.space.sites.shape[1] > 1 ? [["roses", "roses"]] : []), ["none", "hidden"]], state.field, (v) => set({ field: v })) : null,
@@ -118,7 +117,7 @@
   }
   // What was chosen elsewhere shows in the menus, which keep the focus.
   function syncChoices() {
-    for (const [id, value] of [["axis-x", state.x], ["axis-y", state.y], ["graph", state.graph ? "1" : ""], ["field", state.field], ["colour", state.colour]]) {
+    for (const [id, value] of [["axis-x", state.x], ["axis-y", state.y], ["field", state.field], ["colour", state.colour]]) {
       if (byId(id)) byId(id).value = String(value);
     }
   }
@@ -260,7 +259,7 @@
     byId("content").hidden = false;
     byId("trouble").hidden = true;
     clampChoices();
-    view.setRun(run, state.x, state.y, state.graph);
+    view.setRun(run, state.x, state.y);
     view.canvas.setAttribute("aria-label", `Map of ${number(run.nNodes)} states, coloured by controller. ${run.counts.length ? `${run.n_reference} controllers.` : ""}`);
     renderMapControls();
     renderDrawControls();
@@ -313,7 +312,7 @@
     const moved = !run || run.number !== fresh.number;
     run = fresh;
     if (moved) for (const id of ["ask", "trajectory"]) put(byId(id)); // another run has others
-    if (moved) Object.assign(state, { frame: null, picked: null, trajectory: null, step: null, highlight: null, graph: false, x: 0, y: 1 });
+    if (moved) Object.assign(state, { frame: null, picked: null, trajectory: null, step: null, highlight: null, x: 0, y: 1 });
     renderAll();
     if (moved) compare();
   }
@@ -326,8 +325,8 @@
 
   // -- listening ----------------------------------------------------------------------------------
 
-  listen(["x", "y", "graph", "field", "colour"], syncChoices);
-  listen(["x", "y", "graph"], () => { view.setRun(run, state.x, state.y, state.graph); onlooker.refreshCompare(); });
+  listen(["x", "y", "field", "colour"], syncChoices);
+  listen(["x", "y"], () => { view.setRun(run, state.x, state.y); onlooker.refreshCompare(); });
   listen(["colour"], () => { renderLegend(); renderCaption(); });
   listen(["field"], renderCaption);
   listen(["highlight"], () => { renderLegend(); onlooker.panels.controllers(run, act); });

@@ -26,13 +26,13 @@
       const x = left + step * j;
       parts.push(svg("rect", {
         x: x + step * 0.12, y: y(mean[j]), width: step * 0.76, height: Math.max(0, y(0) - y(mean[j])), fill: ink.accent, opacity: 0.75,
-      }, svg("title", {}, `${names ? names(j) : `action ${j}`}: ${percent(mean[j])}${low ? `, ${percent(low[j])} to ${percent(high[j])}` : ""}`)));
+      }, svg("title", {}, `${names[j]}: ${percent(mean[j])}${low ? `, ${percent(low[j])} to ${percent(high[j])}` : ""}`)));
       if (low) parts.push(line(x + step / 2, y(low[j]), x + step / 2, y(high[j]), ink.ink, Math.min(2, step * 0.3)));
       if (other) parts.push(line(x + step * 0.05, y(other[j]), x + step * 0.95, y(other[j]), onlooker.isDark() ? "#F0712C" : "#D55E00", 2.5));
       if (j % every === 0) parts.push(text(x + step / 2, height - 8, String(j)));
     }
     const likely = mean.indexOf(Math.max(...mean));
-    return frame(width, height, `Action probabilities; the likeliest is ${names ? names(likely) : `action ${likely}`} with ${percent(mean[likely])}`, parts);
+    return frame(width, height, `Action probabilities; the likeliest is ${names[likely]} with ${percent(mean[likely])}`, parts);
   };
 
   // The same as a rose, where actions are directions in a plane.
@@ -129,7 +129,7 @@
     surprise.forEach((v, t) => parts.push(svg("rect", {
       x: left + step * t, y: Math.min(y(v), height - 27), width: Math.max(0.7, step * 0.9), height: Math.max(1.5, y(low) - y(v)),
       fill: t === chosen ? ink.ink : odd[t] ? alarm : ink.accent,
-    }, svg("title", {}, `step ${t}: surprise ${number(v)}; action ${action[t]} in ${percent(share[t])} of draws`))));
+    }, svg("title", {}, `step ${t}: surprise ${number(v)}; ${run.actions[action[t]]} in ${percent(share[t])} of draws`))));
     if (expected) {
       const d = expected.map((v, t) => `M${(left + step * t).toFixed(1)} ${y(v).toFixed(1)}h${(0.9 * step).toFixed(1)}`).join("");
       parts.push(svg("path", { d, stroke: ink.ink, "stroke-width": 1.6, fill: "none" }));

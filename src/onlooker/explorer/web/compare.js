@@ -32,7 +32,7 @@
       pick: (place) => { if (other.space.sites.shape[1] === run.space.sites.shape[1]) act.pick({ site: matching(run, place.place), place: place.place }); },
     });
     onlooker.otherMap = view;
-    view.setRun(other, state.x, state.y, state.graph);
+    view.setRun(other, state.x, state.y);
     let found;
     try {
       found = await run.source.compare(run.number, chosen);
@@ -48,7 +48,7 @@
 
   onlooker.refreshCompare = () => {
     if (!view || !view.run) return;
-    view.setRun(view.run, state.x, state.y, state.graph);
+    view.setRun(view.run, state.x, state.y);
     view.refresh();
   };
 

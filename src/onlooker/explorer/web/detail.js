@@ -83,10 +83,10 @@
     const chart = beside ? width - 140 : width;
     return [
       el("p", {}, el("b", {}, title), visited ? "" : ", never visited: what is known comes from its neighbours"),
-      el("p", {}, `Likeliest: ${onlooker.actionName(run, likely)}, ${percent(answer.mean[likely])} (${percent(answer.level)} interval ${percent(answer.low[likely])} to ${percent(answer.high[likely])}).`),
+      el("p", {}, `Likeliest: ${run.actions[likely]}, ${percent(answer.mean[likely])} (${percent(answer.level)} interval ${percent(answer.low[likely])} to ${percent(answer.high[likely])}).`),
       el("div", { class: `rose-and-bars${beside ? " both" : ""}` },
         rose ? onlooker.roseChart(run, answer.mean, 130) : null,
-        onlooker.actionBars(chart, { ...answer, other: same, names: (j) => onlooker.actionName(run, j) })),
+        onlooker.actionBars(chart, { ...answer, other: same, names: run.actions })),
       same ? el("p", { class: "caption" }, "Orange lines: the other run.") : null,
       el("h3", {}, "Controllers it may belong to"), onlooker.shareBars(answer.candidates.slice(0, 6), run.n_reference),
       el("h3", {}, "Nearest demonstrations"),
@@ -106,7 +106,7 @@
         : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
-    if (!path.surprise) return put(box, form, el("p", { class: "caption" }, "Being worked out …"));
+    if (!path.surprise) return put(box, form, el("p", { class: "caption" }, run.data.unseen ? "How surprising its steps are is left out: some states were not seen." : "Being worked out …"));
     const odd = run.odd(path).filter(Boolean).length;
     const rare = path.p_value ? "so surprising that simulations of them rarely are" : "among the 5 % most surprising of all";
     const t = state.step === null ? null : Math.min(state.step, path.surprise.length - 1);
@@ -162,7 +162,7 @@
 
   function stepWords(run, path, t) {
     if (t === null) return "Choose a step to see it on the map.";
-    return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${onlooker.actionName(run, path.action[t])} in ${percent(path.share[t])} of draws.`;
+    return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
   }
 
   // The oddest trajectory: fewest simulations of it are as odd; of several, that of the largest score.
@@ -175,6 +175,7 @@
   function whyOddest(run) {
     if (run.anomaly) return "The trajectory of which the fewest simulations are as odd";
     if (run.run.growing) return "Trajectories are compared with simulations once the run has ended";
+    if (run.data.unseen) return "Trajectories are not compared with simulations where states were not seen";
     if (!run.complete) return "Trajectories are still being compared with simulations";
     return "The trajectories of this run were not simulated: it has too many steps, or its dynamics are not stored";
   }

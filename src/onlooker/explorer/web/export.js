@@ -23,12 +23,14 @@
 
   onlooker.exportSvg = (view, name) => save(`${name}.svg`, new Blob([view.toSvg()], { type: "image/svg+xml" }));
 
-  // One row a node; clusters as shown: of the draw, or of the consensus.
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+  // One row per node; clusters as shown: of the draw, or of the consensus.
   onlooker.exportCsv = (run, names, name) => {
     const abstract = run.space.kind === "abstract";
     const head = ["node"];
     if (run.space.states) head.push("state");
-    if (!abstract) head.push(...run.space.axes);
+    if (!abstract) head.push(...run.space.axes.map(quoted));
     head.push("controller", "splinter");
     if (run.membership) head.push("certainty");
     if (run.spread) head.push("policy_spread");

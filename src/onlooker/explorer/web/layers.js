@@ -44,15 +44,6 @@
       surface.text(x + 4, y + 4, this.axes[1].name, ink.soft, "start", 12, "top");
     }
 
-    paintEdges(surface, ink) {
-      const edges = this.run.space.edges.values;
-      const points = [];
-      for (let e = 0; e < edges.length; e += 3) {
-        points.push(this.at(edges[e]), this.at(edges[e + 1]), null);
-      }
-      surface.line(points, ink.soft, 1, 0.45);
-    }
-
     paintPaths(surface, ink) {
       const offsets = this.run.paths.offsets.values;
       const nodes = this.run.paths.nodes.values;
@@ -132,7 +123,7 @@
       const run = this.run;
       const moves = run.node_moves;
       const dims = this.axes.map((axis) => axis.dim);
-      if (!moves || this.graph || dims[0] === null || run.space.kind === "abstract") return;
+      if (!moves || dims[0] === null || run.space.kind === "abstract") return;
       const d = moves.shape[1];
       const across = d === 1 || dims[1] === null;
       this.bin = this.cell ? Math.max(BIN, Math.min(80, Math.abs(this.cell[0] * this.sx), Math.abs(this.cell[1] * this.sy))) : BIN;
@@ -203,7 +194,7 @@
       const place = shown.picked.place;
       let at = null;
       if (shown.picked.site !== null && shown.picked.site < this.xs.length) at = this.at(shown.picked.site);
-      else if (place && this.axes[0].dim !== null && !this.graph) {
+      else if (place && this.axes[0].dim !== null) {
         const [i, j] = this.axes.map((axis) => axis.dim);
         at = [this.px(place[i]), j === null ? this.box.y + this.box.h / 2 : this.py(place[j])];
       }

@@ -9,7 +9,8 @@
   onlooker.axesOf = (run) => {
     const d = run.space.sites.shape[1];
     const value = (k) => (site) => run.space.sites.values[site * d + k];
-    const axes = run.space.axes.map((name, k) => ({ name, dim: k, value: value(k) }));
+    const withUnit = (name, k) => (run.space.units[k] ? `${name} [${run.space.units[k]}]` : name);
+    const axes = run.space.axes.map((name, k) => ({ name: withUnit(name, k), dim: k, value: value(k) }));
     if (run.space.kind === "abstract") return axes;
     const nodes = (name, values) => ({ name, dim: null, value: (site) => (site < run.nNodes ? values[site] : NaN) });
     if (run.node_moves && d === 1) axes.push(nodes("expected move", run.node_moves.values));
@@ -64,22 +65,21 @@
 
     // -- from places to pixels ------------------------------------------------------------------
 
-    setRun(run, x, y, graph) {
-      const key = `${run.number} ${run.epoch} ${run.version} ${x} ${y} ${graph}`;
+    setRun(run, x, y) {
+      const key = `${run.number} ${run.epoch} ${run.version} ${x} ${y}`;
       if (this.key === key) return;
-      const same = this.run && this.kind === `${run.number} ${x} ${y} ${graph}`;
+      const same = this.run && this.kind === `${run.number} ${x} ${y}`;
       this.key = key;
-      this.kind = `${run.number} ${x} ${y} ${graph}`;
+      this.kind = `${run.number} ${x} ${y}`;
       this.run = run;
-      this.graph = graph && run.space.graph ? run.space.graph.values : null;
       const axes = onlooker.axesOf(run);
       this.axes = [axes[Math.min(x, axes.length - 1)], axes[Math.min(y, axes.length - 1)]];
-      const n = this.graph ? run.nNodes : run.nSites;
+      const n = run.nSites;
       this.xs = new Float64Array(n);
       this.ys = new Float64Array(n);
       for (let site = 0; site < n; site++) {
-        this.xs[site] = this.graph ? this.graph[2 * site] : this.axes[0].value(site);
-        this.ys[site] = this.graph ? this.graph[2 * site + 1] : this.axes[1].value(site);
+        this.xs[site] = this.axes[0].value(site);
+        this.ys[site] = this.axes[1].value(site);
       }
       this.bounds();
       if (!same) this.reset();
@@ -100,14 +100,14 @@
       };
       this.cell = null;
       const { cell, kind } = this.run.space;
-      if (cell && !this.graph && cell.length > 1 && this.axes.every((axis) => axis.dim !== null)) {
+      if (cell && cell.length > 1 && this.axes.every((axis) => axis.dim !== null)) {
         this.cell = [cell[this.axes[0].dim], cell[this.axes[1].dim]];
       }
       this.world = [range(this.xs, this.cell && this.cell[0]), range(this.ys, this.cell && this.cell[1])];
       const [w, h] = this.world.map(([low, high]) => high - low);
       const flat = this.run.space.sites.shape[1] < 3; // in a plane, both axes likely have one unit
-      this.equal = Boolean(this.graph) || (this.axes.every((axis) => axis.dim !== null) && Math.max(w / h, h / w) < (flat ? 8 : 2));
-      this.flipped = kind === "abstract" && !this.graph; // tables start at the top
+      this.equal = this.axes.every((axis) => axis.dim !== null) && Math.max(w / h, h / w) < (flat ? 8 : 2);
+      this.flipped = kind === "abstract"; // tables start at the top
     }
 
     fit() {
@@ -178,14 +178,13 @@
 
     paint(surface, w, h, withCursor) {
       const ink = onlooker.ink();
-      const bare = this.graph || this.run.space.kind === "abstract";
+      const bare = this.run.space.kind === "abstract";
       const margin = bare ? { left: 10, right: 10, top: 10, bottom: 10 } : MARGIN;
       this.box = { x: margin.left, y: margin.top, w: w - margin.left - margin.right, h: h - margin.top - margin.bottom };
       this.fit();
       const shown = this.look();
       if (!bare) this.paintAxes(surface, ink);
       surface.clip(this.box.x, this.box.y, this.box.w, this.box.h);
-      if (this.graph) this.paintEdges(surface, ink);
       if (shown.paths && this.run.paths) this.paintPaths(surface, ink);
       this.paintSites(surface, ink, shown);
       if (shown.field !== "none") this.paintField(surface, ink, shown);

@@ -99,8 +99,8 @@
             el("button", { type: "button", "aria-pressed": String(lit), onclick: () => act.highlight(lit ? null : one.number) }, "Show")),
           el("p", { class: "caption" }, `${plural(one.nodes, "state", "states")} (${percent(one.nodes / run.nNodes)}), ${plural(one.transitions, "step", "steps")}, certainty ${percent(one.certainty)}`),
           onlooker.hasRose(run) ? onlooker.roseChart(run, one.mean, 96) : null,
-          onlooker.actionBars(260, { ...one, height: 110, names: (j) => onlooker.actionName(run, j) }),
-          el("p", { class: "caption" }, `Mostly ${onlooker.actionName(run, likely)}, ${percent(one.mean[likely])}.`));
+          onlooker.actionBars(260, { ...one, height: 110, names: run.actions }),
+          el("p", { class: "caption" }, `Mostly ${run.actions[likely]}, ${percent(one.mean[likely])}.`));
       });
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
@@ -150,14 +150,4 @@
         run.draws.chains.length > 1 ? "Lines that overlap like one tangle are what one hopes for." : ""),
     ];
   }
-
-  const WINDS = ["east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"];
-  // An action in words: in a plane where it leads, elsewhere its number.
-  onlooker.actionName = (run, j) => {
-    if (!onlooker.hasRose(run)) return `action ${j}`;
-    const [dx, dy] = run.space.moves.values.subarray(2 * j, 2 * j + 2);
-    if (Math.hypot(dx, dy) === 0) return `action ${j} (stay)`;
-    const wind = WINDS[(Math.round(Math.atan2(dy, dx) / (Math.PI / 4)) + 8) % 8];
-    return `action ${j} (${wind})`;
-  };
 })();

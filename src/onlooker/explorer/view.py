@@ -1,12 +1,12 @@
-"""A loaded run, ready to be asked: names of clusters at once, costly findings one by one."""
+"""A run as a page shows it: names of clusters at once, costly findings one by one."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +15,24 @@ from scipy.special import logsumexp
 
 from onlooker.checks import Array
 from onlooker.explorer.matching import Names, aligned
-from onlooker.explorer.space import (
-    Space,
-    action_moves,
-    expected_moves,
-    graph_layout,
-    space_of,
-    transition_edges,
-)
+from onlooker.explorer.space import action_moves, expected_moves, space_of
+from onlooker.findings.controllers import Controller, controllers
+from onlooker.findings.names import action_names
 from onlooker.posterior import Posterior
 from onlooker.prediction import kernels
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from onlooker.anomaly import AnomalyScores
     from onlooker.consensus import ConsensusResult, CredibleBall
+    from onlooker.findings.opened import OpenedRun
 
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
-_MOST_SCORED = 200_000  # steps whose trajectories are simulated
-_MOST_CONTROLLERS = 60  # that are described one by one
+_MAX_SCORED = 200_000  # steps whose trajectories are simulated
 _EPOCHS = itertools.count(1)
-LEVEL = 0.9  # probability of credible intervals
+_UNSEEN = (
+    "Some states were not seen: trajectories are drawn through a first guess of them, and how "
+    "surprising each step is has been left out."
+)
 
 
 @dataclass(frozen=True)
@@ -57,111 +53,96 @@ class Reference:
         return int(self.labels.max()) + 1
 
 
-@dataclass(frozen=True)
-class Controller:
-    """One cluster of the reference partition, and what is done there."""
-
-    number: int
-    n_nodes: int
-    n_transitions: int
-    certainty: float
-    mean: Array
-    low: Array
-    high: Array
-
-
-@dataclass
-class Study:
-    """A posterior with what a page needs to know of it.
+class RunView:
+    """A run with what a page needs to know of it.
 
     Attributes
     ----------
-    posterior, space
-        The draws, and where their nodes lie.
+    run, space
+        The run, and where its nodes lie.
     reference
         The partition that names and colours all others.
-    header
-        The store's own description of the run.
-    notes
-        What a reader should be told about the data, such as a damaged part.
-    growing
-        Whether the run still samples: then a provisional consensus must do.
+    consensus, ball, anomaly
+        Costly findings; None until they are there.
+    complete
+        Whether all costly findings are there.
     """
 
-    posterior: Posterior
-    space: Space
-    reference: Reference
-    header: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-    growing: bool = False
-    consensus: ConsensusResult | None = None
-    ball: CredibleBall | None = None
-    summary: pd.DataFrame | None = None
-    anomaly: AnomalyScores | None = None
-    graph: Array | None = None
-    complete: bool = False
-    """Whether all costly findings are there."""
-    _named: tuple[Reference, Names] | None = None
-    _naming: threading.Lock = field(default_factory=threading.Lock)
-
-    @classmethod
-    def of(
-        cls,
-        posterior: Posterior,
-        header: dict[str, Any],
-        *,
-        notes: list[str] | None = None,
-        growing: bool = False,
-        before: Study | None = None,
-    ) -> Study:
+    def __init__(self, run: OpenedRun, before: RunView | None = None) -> None:
         """What can be known at once; `before` is the same run with fewer draws."""
-        posterior.predictor.keep_counts = True  # a question must not count them anew
+        self.run = run
+        self.space = space_of(run)
+        self.consensus: ConsensusResult | None = None
+        self.ball: CredibleBall | None = None
+        self.anomaly: AnomalyScores | None = None
+        self.complete = False
+        run.posterior.predictor.keep_counts = True  # a question must not count them anew
         # the last draw stands for all until the consensus is found
-        same = before is not None and before.header.get("fingerprint") == header.get("fingerprint")
-        labels = before.reference.labels if before and same else posterior.labels[0, -1]
-        reference = Reference.of(labels)
-        return cls(posterior, space_of(posterior), reference, header, notes or [], growing)
+        labels = run.posterior.labels[0, -1]
+        if before is not None and before.run.header.get("fingerprint") == run.header.get(
+            "fingerprint"
+        ):
+            labels = before.reference.labels
+        self.reference: Reference = Reference.of(labels)
+        self._named: tuple[Reference, Names] | None = None
+        self._naming = threading.Lock()
+        self._failures: list[str] = []
+
+    @property
+    def posterior(self) -> Posterior:
+        """The draws."""
+        return self.run.posterior
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know about the run."""
+        unseen = [_UNSEEN] if self.run.has_unseen else []
+        return self.run.remarks + unseen + self._failures
+
+    def fail(self, error: Exception) -> None:
+        """Note that findings are missing, and why."""
+        self._failures.append(f"Some findings are missing: {type(error).__name__}: {error}.")
 
     # -- costly findings, in the order in which a reader wants them ------------------------------
 
-    def refine(self) -> Iterator[None]:
-        """Find the rest; each step ends with something new to show."""
+    def refine(self, notify: Callable[[str], Any] | None = None) -> Iterator[None]:
+        """Compute the rest; each step ends with something new to show."""
         self.policy  # noqa: B018
         self.spread  # noqa: B018
         yield
         self.likely_actions  # noqa: B018
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.summary = self.posterior.summary()
-        if self.space.kind == "abstract":
-            self.graph = graph_layout(self.posterior.problem.n_nodes, self.edges)
+            self.run.table  # noqa: B018
         yield
-        self._find_consensus()
+        self._compute_consensus(notify)
         self.controllers  # noqa: B018
         yield
         self._score_trajectories()
         self.complete = True
         yield
 
-    def _find_consensus(self) -> None:
+    def _compute_consensus(self, notify: Callable[[str], Any] | None) -> None:
         from onlooker.consensus import consensus, credible_ball
 
-        if self.growing:
+        if self.run.growing:
             step = max(1, len(self.labels) // _PROVISIONAL)
             self.consensus = consensus(self.labels[::step], restarts=4, random_state=0)
         else:
-            self.consensus = self.posterior.consensus()
+            self.consensus = self.run.load_consensus(notify)
         self.ball = credible_ball(self.consensus.labels, self.posterior.labels)
         reference = self.consensus.labels
-        if self.growing:  # colours must not jump while someone watches
+        if self.run.growing:  # colours must not jump while someone watches
             reference = aligned(reference, self.reference.labels)
         self.reference = Reference.of(reference)
 
     def _score_trajectories(self) -> None:
         """How odd each trajectory is among simulations of itself, where that can be known."""
         problem = self.posterior.problem
-        paths, small = problem.paths, problem.n_transitions <= _MOST_SCORED
-        if paths is None or problem.dynamics is None or self.growing or not small:
+        paths, large = problem.paths, problem.n_transitions > _MAX_SCORED
+        if paths is None or problem.dynamics is None or self.run.growing or large:
+            return
+        if self.run.has_unseen:  # the paths go through a first guess
             return
         from onlooker.anomaly import score
 
@@ -215,8 +196,13 @@ class Study:
         return expected_moves(self.posterior.problem, self.space, self.policy)
 
     @cached_property
-    def surprise(self) -> Array:
-        """``(M,)``: ``-ln Σ_j T(s' | s, j) p(j | s, data)`` of every transition that was seen."""
+    def surprise(self) -> Array | None:
+        """``(M,)``: ``-ln Σ_j T(s' | s, j) p(j | s, data)`` of every transition.
+
+        None where states are unseen: the likelihoods are those of a first guess.
+        """
+        if self.run.has_unseen:
+            return None
         problem = self.posterior.problem
         weights = problem.loglik + np.log(self.policy)[problem.node_of]
         return np.asarray(-logsumexp(weights, axis=1))
@@ -234,53 +220,15 @@ class Study:
         return likely, most / len(drawn)
 
     @cached_property
-    def edges(self) -> Array:
-        """Transitions between nodes that were seen."""
-        return transition_edges(self.posterior)
-
-    @cached_property
     def controllers(self) -> list[Controller]:
         """The clusters of the consensus, largest first, with their policies."""
-        reference = self.reference.labels
-        sizes = np.bincount(reference, minlength=self.reference.n_clusters)
-        chosen = np.argsort(-sizes, kind="stable")[:_MOST_CONTROLLERS]
-        values = self._controller_draws(chosen, sizes)
-        tail = (1 - LEVEL) / 2
-        low, high = np.quantile(values, [tail, 1 - tail], axis=0)
-        visits = np.bincount(
-            reference[self.posterior.problem.node_of], minlength=self.reference.n_clusters
-        )
         assert self.consensus is not None
-        certainty = self.consensus.membership
-        return [
-            Controller(
-                int(c),
-                int(sizes[c]),
-                int(visits[c]),
-                float(certainty[reference == c].mean()),
-                self.policy[reference == c].mean(axis=0),
-                low[row],
-                high[row],
-            )
-            for row, c in enumerate(chosen)
-        ]
+        return controllers(self.run, self.reference.labels, self.consensus.membership)
 
-    def _controller_draws(self, chosen: Array, sizes: Array) -> Array:
-        """``(B, len(chosen), A)``: a controller of each draw, averaged over a cluster's nodes."""
-        reference = self.reference.labels
-        rank = np.full(self.reference.n_clusters, -1)
-        rank[chosen] = np.arange(len(chosen))
-        inside = np.flatnonzero(rank[reference] >= 0)
-        at = rank[reference[inside]]
-        n_actions = self.posterior.problem.n_actions
-        values = np.empty((len(self.labels), len(chosen), n_actions))
-        rng = np.random.default_rng(self.posterior.plan.seed)
-        for clusters in self.posterior.predictor.blocks():
-            theta = clusters.thetas(rng)
-            for row, b in enumerate(clusters.index):
-                rows = theta[clusters.first[row] : clusters.first[row + 1]]
-                width = len(rows)
-                pairs = at * width + clusters.labels[row, inside]
-                shared = np.bincount(pairs, minlength=len(chosen) * width)
-                values[b] = shared.reshape(len(chosen), width) @ rows
-        return values / sizes[chosen][None, :, None]
+    @cached_property
+    def action_names(self) -> list[str]:
+        """What each action is called, with its direction where states of a grid tell it."""
+        if self.run.record.names or self.moves is None:
+            return self.run.action_names
+        problem = self.posterior.problem
+        return action_names(problem.dynamics, problem.n_actions, self.moves)

@@ -1,0 +1,134 @@
+"""How many controllers there are, where they act, and what each of them does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.dynamics.base import position_dynamics
+
+if TYPE_CHECKING:
+    from onlooker.findings.opened import OpenedRun
+
+LEVEL = 0.9
+"""Probability of credible intervals."""
+_MAX_ACTIONS = 3  # likely ones that are listed
+_MAX_CONTROLLERS = 60  # that are described one by one
+
+
+def n_controllers(run: OpenedRun) -> list[dict[str, float]]:
+    """How many there are, and how probable that is; the likeliest first."""
+    numbers, counts = np.unique(run.posterior.n_controllers, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return [
+        {"number": int(numbers[k]), "probability": float(counts[k] / counts.sum())} for k in order
+    ]
+
+
+def regions(run: OpenedRun) -> list[dict[str, Any]]:
+    """The clusters of the consensus partition: where they are and what is done there."""
+    posterior = run.posterior
+    labels, policy = posterior.partition(), posterior.policy()
+    found = []
+    for cluster in range(int(labels.max()) + 1):
+        nodes = np.flatnonzero(labels == cluster)
+        visits = run.visits[nodes]
+        weights = visits if visits.any() else np.ones(len(nodes))
+        mean = weights @ policy[nodes] / weights.sum()
+        likely = np.argsort(-mean, kind="stable")[:_MAX_ACTIONS]
+        found.append(
+            {
+                "controller": cluster + 1,
+                "states": len(nodes),
+                "transitions": round(float(visits.sum())),
+                "center": _center(run, nodes),
+                "actions": [
+                    {"action": int(j), "name": run.action_names[j], "probability": float(mean[j])}
+                    for j in likely
+                ],
+                "mean_step": _mean_step(posterior.problem.dynamics, mean),
+            }
+        )
+    return found
+
+
+def _center(run: OpenedRun, nodes: Array) -> list[float] | None:
+    if run.is_discrete:
+        return None
+    places = run.posterior.problem.states[nodes, : run.n_position]
+    if not run.record.reading.geographic:
+        return [float(x) for x in places.mean(axis=0)]
+    lon, lat = np.radians(places).T  # the mean in space: the date line is no seam
+    x, y = (np.cos(lat) * np.cos(lon)).mean(), (np.cos(lat) * np.sin(lon)).mean()
+    up = np.sin(lat).mean()
+    return [math.degrees(math.atan2(y, x)), math.degrees(math.atan2(up, math.hypot(x, y)))]
+
+
+def _mean_step(dynamics: Any, policy: Array) -> list[float] | None:
+    steps = getattr(position_dynamics(dynamics), "steps", None)
+    return None if steps is None else [float(x) for x in policy @ steps]
+
+
+# -- with intervals -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Controller:
+    """One cluster of a partition, and what is done there."""
+
+    number: int
+    n_nodes: int
+    n_transitions: int
+    certainty: float
+    mean: Array
+    low: Array
+    high: Array
+
+
+def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Controller]:
+    """The clusters of a partition of the nodes, largest first, with their policies."""
+    n_clusters = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=n_clusters)
+    chosen = np.argsort(-sizes, kind="stable")[:_MAX_CONTROLLERS]
+    values = _drawn_policies(run, labels, chosen, sizes)
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(values, [tail, 1 - tail], axis=0)
+    visits = np.bincount(labels, run.visits, minlength=n_clusters)
+    policy = run.posterior.policy()
+    return [
+        Controller(
+            int(c),
+            int(sizes[c]),
+            round(float(visits[c])),
+            float(membership[labels == c].mean()),
+            policy[labels == c].mean(axis=0),
+            low[row],
+            high[row],
+        )
+        for row, c in enumerate(chosen)
+    ]
+
+
+def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) -> Array:
+    """``(B, len(chosen), A)``: a controller of each draw, averaged over a cluster's nodes."""
+    posterior = run.posterior
+    rank = np.full(len(sizes), -1)
+    rank[chosen] = np.arange(len(chosen))
+    inside = np.flatnonzero(rank[labels] >= 0)
+    at = rank[labels[inside]]
+    n_all = posterior.n_chains * posterior.n_draws
+    values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
+    rng = np.random.default_rng(posterior.plan.seed)
+    for clusters in posterior.predictor.blocks():
+        theta = clusters.thetas(rng)
+        for row, b in enumerate(clusters.index):
+            rows = theta[clusters.first[row] : clusters.first[row + 1]]
+            width = len(rows)
+            pairs = at * width + clusters.labels[row, inside]
+            shared = np.bincount(pairs, minlength=len(chosen) * width)
+            values[b] = shared.reshape(len(chosen), width) @ rows
+    return values / sizes[chosen][None, :, None]

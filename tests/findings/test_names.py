@@ -1,0 +1,64 @@
+"""What axes, actions, hyper-parameters and priors are called."""
+
+import numpy as np
+import pytest
+
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.findings.names import (
+    action_names,
+    axis_names,
+    bearing_name,
+    rounded,
+    scalar_name,
+    short_repr,
+)
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+
+
+def test_actions_are_named_by_direction_and_speed():
+    two = DisplacementDynamics([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]], 0.1)
+    assert action_names(two, 3) == ["0° 1", "90° 2", "stay"]
+    one = DisplacementDynamics.compass(8, stay=True)
+    assert action_names(one, 9)[:3] == ["0°", "45°", "90°"]
+    assert action_names(one, 9)[-1] == "stay"
+    assert action_names(DisplacementDynamics([[0.5], [-2.0]], 0.1), 2) == ["+0.5", "-2"]
+    assert action_names(DisplacementDynamics([[1, 0, -1]], 0.1), 1) == ["(+1, +0, -1)"]
+    assert action_names(None, 2) == ["action 0", "action 1"]
+
+
+@pytest.mark.parametrize(
+    ("bearing", "told"), [(0, "N"), (45, "NE"), (360, "N"), (-90, "W"), (10, "10°")]
+)
+def test_bearings_are_points_of_the_compass(bearing, told):
+    assert bearing_name(bearing) == told
+
+
+def test_actions_without_steps_are_named_by_where_they_lead():
+    moves = np.array([[0.9, 0.0], [0.0, 0.9], [0.0, 0.0]])
+    assert action_names(None, 3, moves) == ["action 0 (E)", "action 1 (N)", "action 2 (stay)"]
+    assert action_names(None, 2, np.zeros((2, 3))) == ["action 0", "action 1"]
+
+
+def test_axes_are_columns_then_features_and_letters_or_numbers_without_columns():
+    assert axis_names(["east", "north"], 2, 3) == ["east", "north", "feature 0"]
+    assert axis_names(None, 2, 2) == ["x", "y"]
+    assert axis_names(None, 4, 4) == ["x1", "x2", "x3", "x4"]
+    assert axis_names(["only"], 2, 2) == ["x", "y"]
+
+
+def test_scalars_of_the_summary_have_words():
+    prior = DistanceDependent()
+    assert scalar_name(prior, "nu") == "self-link weight ν"
+    assert scalar_name(prior, "scale") == "length scale of the decay"
+    assert scalar_name(prior, "sigma") == "sigma"  # of the dynamics
+    assert scalar_name(prior, "policy[node 3, action 1]").endswith("node 3, action 1")
+
+
+def test_a_short_repr_has_what_is_not_default_and_no_array():
+    assert short_repr(ChineseRestaurant()) == "ChineseRestaurant()"
+    decay = "decay=GaussianDecay(scale=1.0, offset=0.01)"  # in the units of the data: always told
+    assert short_repr(DistanceDependent()) == f"DistanceDependent({decay})"
+    text = short_repr(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
+    decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
+    assert text == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
+    assert rounded("Potts(n_clusters=12345, beta=1.6)") == "Potts(n_clusters=12345, beta=1.6)"

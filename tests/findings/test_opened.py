@@ -1,0 +1,103 @@
+"""One reader of a run: what it knows is the same from memory, from a store and from a file."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_runs import made_up, plane_problem, quick, ring_dynamics
+
+from onlooker import Posterior, Problem
+from onlooker.findings.opened import OpenedRun
+from onlooker.findings.record import Record
+from onlooker.incomplete import IncompleteDemonstrations
+from onlooker.partitions import ChineseRestaurant, DistanceDependent
+from onlooker.runs.lock import Lock
+from onlooker.runs.store import NoDrawsYet
+
+STORES = Path(__file__).parents[1] / "golden" / "stores"
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store of `onlooker fit`, to be mistreated."""
+    return Path(shutil.copytree(STORES / "fit", tmp_path / "run"))
+
+
+def test_a_run_of_fit_knows_its_columns_actions_and_how_it_was_read():
+    run = OpenedRun.read(STORES / "fit")
+    assert run.columns == run.axes == ["east", "north"]
+    assert run.action_names == ["0°", "60°", "120°", "180°", "240°", "300°", "stay"]
+    assert (run.record.file, run.record.reading.time) == ("tracks.csv", "hour")
+    assert run.units == ["", ""]
+    assert (run.state, run.notes) == ("finished", [])
+
+
+def test_a_fresh_run_is_the_one_that_is_read_again(store):
+    again = OpenedRun.read(store)
+    fresh = OpenedRun.of(Posterior.load(store), Record.of(store), store)
+    assert fresh.header == again.header
+    assert fresh.record == again.record
+    assert fresh.progress == again.progress == "Finished: 6 of 6 draws of 2 chains."
+    np.testing.assert_array_equal(fresh.posterior.labels, again.posterior.labels)
+
+
+def test_a_saved_file_and_a_run_in_memory_have_no_names_but_all_else():
+    saved = OpenedRun.read(STORES / "saved.npz")
+    assert saved.state == "finished"
+    assert saved.record == Record()
+    run = OpenedRun.of(made_up(plane_problem(), DistanceDependent()))
+    assert run.axes == ["x", "y"]
+    assert run.state == "finished"
+
+
+def test_places_on_earth_have_their_names_and_units(store):
+    record = json.loads((store / "fit.json").read_text())
+    record["reading"] |= {"geographic": True, "states": None}
+    (store / "fit.json").write_text(json.dumps(record))
+    run = OpenedRun.read(store)
+    assert (run.axes, run.units) == (["lon", "lat"], ["°", "°"])
+
+
+def test_the_consensus_of_the_store_is_used_and_a_new_one_is_stored(store):
+    stored = OpenedRun.read(store).load_consensus(notify=pytest.fail)
+    (store / "consensus.npz").unlink()
+    told = []
+    run = OpenedRun.read(store)
+    np.testing.assert_array_equal(run.load_consensus(told.append).labels, stored.labels)
+    assert len(told) == 1
+    assert (store / "consensus.npz").exists()
+    np.testing.assert_array_equal(run.posterior.partition(), stored.labels)
+
+
+def test_a_store_without_draws_says_what_to_do(store):
+    for part in store.glob("chain-*/part-*.npz"):
+        part.unlink()
+    with pytest.raises(NoDrawsYet, match=r"stopped before the first.* --resume continues it"):
+        OpenedRun.read(store)
+    with Lock(store), pytest.raises(NoDrawsYet, match=r"still tuning \(3 sweeps per chain\)"):
+        OpenedRun.read(store)
+    (store / "fit.json").unlink()
+    with pytest.raises(NoDrawsYet, match="resume=True continues it"):
+        OpenedRun.read(store)
+
+
+def test_a_run_that_was_stopped_or_is_sampled_says_so_in_its_notes(store):
+    header = json.loads((store / "run.json").read_text())
+    (store / "run.json").write_text(json.dumps(header | {"draws": 500, "chains": 3}))
+    (note,) = OpenedRun.read(store).notes
+    assert note.startswith("The run was stopped: 6 of 500 draws of 2 of 3 chains.")
+    with Lock(store):
+        assert OpenedRun.read(store).state == "growing"
+
+
+def test_visits_are_averaged_over_the_draws_where_states_are_unseen():
+    demos = IncompleteDemonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]])
+    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    run = OpenedRun.of(quick(problem, ChineseRestaurant()))
+    drawn = run.posterior.imputed.reshape(-1, 4)
+    starts = [[0, 1, a, b, 4, 5, c, d, 2, 1] for a, b, c, d in drawn]
+    expected = np.mean([np.bincount(one, minlength=6) for one in starts], axis=0)
+    np.testing.assert_allclose(run.visits, expected)
+    assert run.has_unseen
