@@ -142,7 +142,7 @@ def test_circular_emd_names_the_row_that_is_no_distribution():
     for value in (0.5, np.nan):
         bad = good.copy()
         bad[1, 2] = value
-        with pytest.raises(ValueError, match=r"q\[1\] is no distribution"):
+        with pytest.raises(ValueError, match=r"q\[1\] is not a distribution"):
             circular_emd(good, bad)
     with pytest.raises(ValueError, match=r"smallest entry -0\.5"):
         circular_emd([1.5, -0.5], [0.5, 0.5])
@@ -153,7 +153,7 @@ def test_circular_emd_names_the_row_that_is_no_distribution():
 def test_planar_emd_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="there are 3 points"):
         planar_emd([0.5, 0.5], [0.5, 0.5], np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=r"p\[1\] is no distribution"):
+    with pytest.raises(ValueError, match=r"p\[1\] is not a distribution"):
         planar_emd([[1.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0])
     with pytest.raises(ValueError, match="p has 2 rows but q has 3"):
         planar_emd(np.full((2, 2), 0.5), np.full((3, 2), 0.5), [0.0, 1.0])

@@ -219,9 +219,9 @@ def test_planners_name_what_is_wrong():
         value_iteration(T[:4], r, 0.9)
     with pytest.raises(ValueError, match="temperature"):
         soft_value_iteration(T, r, 0.9, temperature=0.0)
-    with pytest.raises(ValueError, match="policy must have shape"):
+    with pytest.raises(ValueError, match=r"policy must be \(7, 3\)"):
         state_visitation(T, np.ones((7, 2)), np.full(7, 1 / 7), 0.9)
-    with pytest.raises(ValueError, match=r"policy\[0\] is no distribution"):
+    with pytest.raises(ValueError, match=r"policy\[0\] sums to 3"):
         state_visitation(T, np.ones((7, 3)), np.full(7, 1 / 7), 0.9)
     with pytest.raises(ValueError, match="start must be a distribution"):
         state_visitation(T, np.full((7, 3), 1 / 3), np.ones(7), 0.9)

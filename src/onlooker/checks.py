@@ -117,8 +117,36 @@ def finite_array(name: str, values: Any, *, ndim: int) -> Array:
     return array
 
 
+def as_policy(name: str, values: Any, shape: tuple[int, int]) -> Array:
+    """Return `values` as floats of this shape, each row a distribution over the actions."""
+    policy = finite_array(name, values, ndim=2)
+    if policy.shape != shape:
+        raise ValueError(f"{name} must be {shape}, one action per column, got {policy.shape}")
+    totals = policy.sum(axis=1)
+    bad = (policy < 0).any(axis=1) | (np.abs(totals - 1) > 1e-6)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name}[{row}] sums to {totals[row]:.6g} with smallest entry {policy[row].min():.6g}; "
+            "probabilities of actions are not negative and sum to 1: normalise it"
+        )
+    return policy
+
+
 def read_only(array: Array) -> Array:
     """Return a view of `array` that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def boolean(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def share(name: str, value: Any) -> None:
+    """Refuse what is not a number between 0 and 1."""
+    if positive_number(name, value) >= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")

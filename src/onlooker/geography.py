@@ -2,7 +2,7 @@
 
 Places are ``(n, 2)`` arrays of longitude and latitude in degrees, in this order (x before y);
 lengths are in kilometres on a sphere of the Earth's mean radius, which is within 0.6 % of the
-ellipsoid. Longitudes may run over 180° either way: they are angles, so the date line is no seam.
+ellipsoid. Longitudes are angles: they may run over 180° either way, across the date line.
 """
 
 from __future__ import annotations

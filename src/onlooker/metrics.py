@@ -69,7 +69,7 @@ def planar_emd(p: Any, q: Any, points: ArrayLike, tolerance: float = 1e-12) -> A
     Parameters
     ----------
     p, q : array_like or scipy.sparse matrix, shape (S,) or (n, S)
-        Distributions over the points, one a row; a single row is compared with every row of the
+        Distributions over the points, one per row; a single row is compared with every row of the
         other. Sparse matrices are never made dense.
     points : array_like, shape (S, d) or (S,)
         Where the mass lies.
@@ -90,7 +90,7 @@ def planar_emd(p: Any, q: Any, points: ArrayLike, tolerance: float = 1e-12) -> A
     if points_.ndim == 1:
         points_ = points_[:, None]
     if points_.ndim != 2 or not np.isfinite(points_).all():
-        raise ValueError("points must be a finite (S, d) array, one point a row")
+        raise ValueError("points must be a finite (S, d) array, one point per row")
     if not tolerance >= 0:
         raise ValueError(f"tolerance must not be negative, got {tolerance!r}")
     scalar = not sparse.issparse(p) and not sparse.issparse(q) and np.ndim(p) == np.ndim(q) == 1
@@ -164,7 +164,7 @@ def _check_mass(total: Floats, lowest: Floats, name: str) -> None:
     if not np.all(good):
         index = tuple(int(i) for i in np.argwhere(~np.atleast_1d(good))[0])
         raise ValueError(
-            f"{name}{list(index)} is no distribution (sum {np.atleast_1d(total)[index]:.6g}, "
+            f"{name}{list(index)} is not a distribution (sum {np.atleast_1d(total)[index]:.6g}, "
             f"smallest entry {np.atleast_1d(lowest)[index]:.6g}): pass non-negative entries that "
             "sum to 1"
         )

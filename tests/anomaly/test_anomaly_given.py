@@ -136,7 +136,7 @@ def test_senseless_input_is_refused():
         score_policy(east(4), COMPASS, demos)
     wrong = east(5)
     wrong[3, 0] = 0.9
-    with pytest.raises(ValueError, match=r"policy\[3\] is no distribution"):
+    with pytest.raises(ValueError, match=r"policy\[3\] sums to"):
         score_policy(wrong, COMPASS, demos)
     with pytest.raises(TypeError, match="posterior must be a Posterior or a fitted estimator"):
         score("nominal", demos)

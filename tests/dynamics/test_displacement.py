@@ -25,7 +25,7 @@ NOISES = [0.3, [0.3, 1.0], [[0.3, 0.1], [2.0, 1.0]], [[0.3, 5.0]]]
 
 
 def noise_of(sigma, action, dim):
-    """By hand: a number, one an action, one an action and dimension, or one a dimension."""
+    """By hand: a number, one per action, one per action and dimension, or one per dimension."""
     if np.ndim(sigma) == 0:
         return sigma
     if np.ndim(sigma) == 1:
@@ -117,7 +117,7 @@ def test_tiny_noise_still_knows_the_action_that_fits():
         (
             lambda: DisplacementDynamics([[1.0]], [0.1, 0.2]),
             ValueError,
-            r"sigma must be a number, \(1,\) one an action, or \(1, 1\).*got shape \(2,\)",
+            r"sigma must be a number, \(1,\) one per action, or \(1, 1\).*got shape \(2,\)",
         ),
         (
             lambda: DisplacementDynamics([[1.0], [2.0]], [0.1, 0.0]),

@@ -393,15 +393,15 @@ def test_what_is_recorded_is_what_was_asked_for():
 @pytest.mark.parametrize(
     ("name", "policy", "options", "error", "message"),
     [
-        ("FrozenLake-v1", np.ones((16, 3)) / 3, {}, ValueError, r"\(S, A\) = \(16, 4\), got"),
-        ("FrozenLake-v1", np.ones((16, 4)), {}, ValueError, r"policy\[0\] = .*sum to 1"),
+        ("FrozenLake-v1", np.ones((16, 3)) / 3, {}, ValueError, r"policy must be \(16, 4\), one"),
+        ("FrozenLake-v1", np.ones((16, 4)), {}, ValueError, r"policy\[0\] sums to 4"),
         ("FrozenLake-v1", lambda o: 9, {}, ValueError, "action 9; there are 4"),
         (
             "FrozenLake-v1",
             lambda o: np.ones(4),
             {},
             ValueError,
-            "what policy returned = .*sum to 1",
+            r"policy\(observation\)\[0\] sums to 4",
         ),
         (
             "FrozenLake-v1",

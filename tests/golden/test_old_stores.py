@@ -40,12 +40,3 @@ def test_a_run_with_an_option_that_is_gone_is_refused_by_its_name(tmp_path, wher
     told = value["class"] if isinstance(value, dict) else repr(value)
     with pytest.raises(ValueError, match=f"made with {name}={told}, which .* no longer has"):
         Posterior.load(tmp_path / "run")
-
-
-def test_a_run_that_began_at_given_starts_is_refused_by_that_name(tmp_path):
-    shutil.copytree(STORES / "ordinary", tmp_path / "run")
-    with np.load(tmp_path / "run" / "problem.npz") as stored:
-        arrays = dict(stored)
-    np.savez(tmp_path / "run" / "problem.npz", **arrays, **{"start.labels": np.zeros((2, 3))})
-    with pytest.raises(ValueError, match=r"made with starts='given', which .* no longer has"):
-        Posterior.load(tmp_path / "run")

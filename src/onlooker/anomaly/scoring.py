@@ -12,9 +12,9 @@ from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
 from onlooker.anomaly._judge import LEAST_SPREAD, Judge
 from onlooker.anomaly._predictive import FEW, Outcome, Predictive, misfit, same_state
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
-from onlooker.checks import Array, finite_array, positive_integer, positive_number
+from onlooker.checks import as_policy, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
-from onlooker.partitions.weights import Strategy, is_spatial
+from onlooker.partitions.base import Strategy
 from onlooker.progress import in_terminal, make_progress
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def score(
     distinct, index = distinct_states(states)
     drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
     if drawn:
-        if extrapolate is None and is_spatial(posterior.prior):
+        if extrapolate is None and posterior.prior.reach is not None:
             extrapolate = "local"
         dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         policy = posterior.policy(distinct, extrapolate=extrapolate)
@@ -137,25 +137,12 @@ def score_policy(
         As in `score`.
     """
     demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
-    policy = _check_policy(policy, demos.n_transitions, dynamics.n_actions)
+    policy = as_policy("policy", policy, (demos.n_transitions, dynamics.n_actions))
     states, _ = demos.transitions()
     distinct, index = distinct_states(policy)
     predictive = Predictive(dynamics, states, distinct, index)
     options = _Options.check(n_replicates, max_replicates, far, cap, interval)
     return _score(predictive, demos, KnownPolicy(predictive), options, random_state, progress)
-
-
-def _check_policy(policy: Any, n_steps: int, n_actions: int) -> Array:
-    policy = finite_array("policy", policy, ndim=2)
-    if policy.shape != (n_steps, n_actions):
-        raise ValueError(
-            f"policy must be {(n_steps, n_actions)}, transitions by actions, got {policy.shape}"
-        )
-    bad = (policy < 0).any(axis=1) | (np.abs(policy.sum(axis=1) - 1) > 1e-6)
-    if bad.any():
-        where = int(np.argmax(bad))
-        raise ValueError(f"policy[{where}] is no distribution over the actions; normalise it")
-    return policy
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Dynamics(Protocol):
 
 @runtime_checkable
 class UncertainDynamics(Dynamics, Protocol):
-    """A dynamics with unknown parameters, which are inferred along with the policy.
+    """A dynamics with unknown parameters, which are inferred jointly with the policy.
 
     What it does as a `Dynamics` is what it does at the means of the parameters' priors. It may
     have a method ``transition_likelihood(states, next_states)`` that returns a quick
@@ -74,7 +74,7 @@ def check_actions(actions: Array, n_actions: int, n_states: int) -> Array:
     actions = as_array("actions", actions)
     if actions.dtype.kind not in "iu" or actions.shape != (n_states,):
         raise ValueError(
-            f"actions must be {n_states} integers, one a state, "
+            f"actions must be {n_states} integers, one per state, "
             f"got dtype {actions.dtype} and shape {actions.shape}"
         )
     bad = (actions < 0) | (actions >= n_actions)

@@ -35,14 +35,14 @@ class DisplacementDynamics:
     steps
         ``(A, d)``: the mean displacement of each action.
     sigma
-        Standard deviation of the noise: a number; ``(A,)``, one an action, the same in every
+        Standard deviation of the noise: a number; ``(A,)``, one per action, the same in every
         dimension; or ``(A, d)``, or ``(1, d)`` for all actions alike. A prior infers one number.
     step
         A length that all `steps` are multiplied by; a prior infers it.
 
     Notes
     -----
-    With a prior, draws are found in ``posterior.hyper`` under ``"sigma"`` and ``"step"``; the
+    With a prior, draws are in ``posterior.hyper`` under ``"sigma"`` and ``"step"``; the
     dynamics by itself is the one at the priors' means.
 
     Examples
@@ -275,7 +275,7 @@ def _check_sigma(sigma: Any, shape: tuple[int, ...]) -> float | Array:
     n_actions, n_dims = shape
     if array.shape not in ((), (n_actions,), (n_actions, n_dims), (1, n_dims)):
         raise ValueError(
-            f"sigma must be a number, ({n_actions},) one an action, or ({n_actions}, {n_dims}) "
+            f"sigma must be a number, ({n_actions},) one per action, or ({n_actions}, {n_dims}) "
             f"like the steps, got shape {array.shape}"
         )
     if array.ndim == 0:

@@ -16,8 +16,8 @@ class GeographicDynamics(DisplacementDynamics):
     """Steps in kilometres east and north, for states that are longitude and latitude in degrees.
 
     A step is laid out in the tangent plane of the state where it starts: its length is that of
-    the great circle, its direction the initial bearing. So a step north is as long anywhere, the
-    date line is no seam, and poles can be crossed. `sample` returns longitudes from -180 up to
+    the great circle, its direction the initial bearing. So a step north is as long anywhere, and
+    the date line and the poles can be crossed. `sample` returns longitudes from -180 up to
     180.
 
     The densities of `log_likelihood` are per km² of that tangent plane. The area of the sphere

@@ -23,7 +23,7 @@ _ANGLES = {"AcrobotEnv": {0: _TURN, 1: _TURN}, "PendulumEnv": {0: _TURN}}
 
 
 class SimulatedGymnasium(GymnasiumDynamics):
-    """``s' = step(s, a) + N(0, diag(sigma²))``: one step of a simulator, blurred by noise.
+    """``s' = step(s, a) + N(0, diag(sigma²))``: one step of a simulator, plus noise.
 
     Parameters
     ----------
@@ -191,13 +191,13 @@ class SimulatedGymnasium(GymnasiumDynamics):
         """A noise for each dimension; see `GymnasiumDynamics.from_demonstrations`."""
         away = self._residuals(states, next_states)
         choice = np.median(away.std(axis=1), axis=0)  # what the action changes, by dimension
-        told = choice > 0
-        scaled = away[:, :, told] / choice[told] if told.any() else away
+        matters = choice > 0
+        scaled = away[:, :, matters] / choice[matters] if matters.any() else away
         best = (scaled**2).sum(axis=2).argmin(axis=1)
         left = 1.4826 * np.median(np.abs(away[np.arange(len(away)), best]), axis=0)
         moves = self._turn(np.asarray(next_states, dtype=float) - np.asarray(states, dtype=float))
-        least = np.maximum(choice / 4, 1e-3 * np.sqrt((moves**2).mean(axis=0)))
-        return np.maximum(np.maximum(left, least), 1e-9)
+        lowest = np.maximum(choice / 4, 1e-3 * np.sqrt((moves**2).mean(axis=0)))
+        return np.maximum(np.maximum(left, lowest), 1e-9)
 
     def _residuals(self, states: Any, next_states: Any) -> Array:
         next_states = self._check("next_states", next_states)

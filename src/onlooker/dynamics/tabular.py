@@ -23,7 +23,7 @@ class TabularDynamics:
     ----------
     transitions
         ``T[s, a, s']`` as a dense ``(S, A, S)`` array, or a sequence of ``A`` sparse ``(S, S)``
-        matrices, one an action. Every row must sum to 1; rounding below 1e-6 is taken out.
+        matrices, one per action. Every row must sum to 1; rounding below 1e-6 is taken out.
 
     Examples
     --------
@@ -81,7 +81,8 @@ class TabularDynamics:
         name = type(self).__name__
         return f"{name}({self.n_states} states, {self.n_actions} actions, {kind})"
 
-    def _check(self, name: str, states: Any) -> Array:
+    def check_states(self, name: str, states: Any) -> Array:
+        """Return `states` as ``(n,)`` integers that the table has."""
         array = as_array(name, states)
         if array.dtype.kind not in "iu" or array.ndim != 1:
             raise TypeError(
@@ -99,8 +100,8 @@ class TabularDynamics:
 
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
         """Return ``ln T[s, j, s']`` as ``(n, A)``; ``-inf`` where action j cannot do it."""
-        states = self._check("states", states)
-        next_states = self._check("next_states", next_states)
+        states = self.check_states("states", states)
+        next_states = self.check_states("next_states", next_states)
         if len(states) != len(next_states):
             raise ValueError(f"{len(states)} states but {len(next_states)} next_states")
         if self._dense is not None:
@@ -114,7 +115,7 @@ class TabularDynamics:
 
     def next_state_probabilities(self, states: Any, policy: Any) -> Array:
         """Return ``Σ_j T(s' | s, j) policy[n, j]`` as ``(n, S)``."""
-        states = self._check("states", states)
+        states = self.check_states("states", states)
         policy = finite_array("policy", policy, ndim=2)
         if policy.shape != (len(states), self.n_actions):
             raise ValueError(
@@ -135,7 +136,7 @@ class TabularDynamics:
 
     def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:
         """Draw the next states by inversion."""
-        states = self._check("states", states)
+        states = self.check_states("states", states)
         actions = check_actions(actions, self.n_actions, len(states))
         uniforms = rng.random(len(states))
         result = np.empty(len(states), dtype=np.int64)

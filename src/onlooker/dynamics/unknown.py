@@ -16,15 +16,15 @@ _EXACT = 1e-24  # a sum of squared residuals that is nothing but rounding, relat
 
 
 def likelihood_of(dynamics: Any, states: Array, next_states: Array) -> TransitionLikelihood:
-    """The dynamics' own quick likelihood, or one that asks for whole tables."""
+    """The dynamics' own fast likelihood, or one that computes whole tables."""
     if hasattr(dynamics, "transition_likelihood"):
-        made: TransitionLikelihood = dynamics.transition_likelihood(states, next_states)
-        return made
+        own: TransitionLikelihood = dynamics.transition_likelihood(states, next_states)
+        return own
     return AnyLikelihood(dynamics, states, next_states)
 
 
 class AnyLikelihood:
-    """Of any uncertain dynamics: every question costs a whole table."""
+    """Of any uncertain dynamics: every evaluation costs a whole table."""
 
     def __init__(self, dynamics: Any, states: Array, next_states: Array) -> None:
         self._dynamics = dynamics
@@ -152,15 +152,15 @@ def fill_displacement(
             peak[j] += np.log(spread[j, d])
     for t in range(len(moves)):
         row = likelihood[t]
-        least = np.inf
+        lowest = np.inf
         for j in range(n_actions):
             square = peak[j]
             for d in range(n_dims):
                 square += weights[j, d] * (moves[t, d] - means[j, d]) ** 2
             row[j] = square
-            least = min(least, square)
+            lowest = min(lowest, square)
         for j in range(n_actions):
-            row[j] = np.exp(least - row[j])
+            row[j] = np.exp(lowest - row[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Counts, Data, Tables
+from onlooker.gibbs.arrays import Counts, Data, Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -98,9 +98,8 @@ def ordinary_actions(
     weights = np.empty(n_actions)
     cumulative = np.empty(n_actions)
     for i in range(n_nodes):
-        start, stop = data.first[i], data.first[i + 1]
         k = labels[i]
-        for t in range(start, stop):
+        for t in range(data.first[i], data.first[i + 1]):
             for j in range(n_actions):
                 weights[j] = data.likelihood[t, j] * controllers[k, j]
             new = _draw(weights, cumulative, rng.random())

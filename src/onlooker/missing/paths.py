@@ -13,6 +13,7 @@ from numba import njit
 
 from onlooker.checks import Array
 from onlooker.dynamics.tabular import TabularDynamics
+from onlooker.gibbs.categorical import invert
 
 ENDS = 64
 """Ends of gaps that messages run back from at a time."""
@@ -119,22 +120,28 @@ def find_moves(moves: Moves, starts: Array, ends: Array, out: Array) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _draw_action(move: int, start: int, policy: Array, moves: Moves, uniform: float) -> int:
-    """``p(a = j) ∝ T(end | start, j) policy_j``, never one of weight zero."""
-    n_actions = policy.shape[1]
+def _draw_action(
+    move: int, start: int, policy: Array, moves: Moves, running: Array, uniform: float
+) -> int:
+    """``p(a = j) ∝ T(end | start, j) policy_j``; -1 if no action makes the move."""
     total = 0.0
-    for j in range(n_actions):
+    for j in range(policy.shape[1]):
         total += moves.probability[move, j] * policy[start, j]
-    target = uniform * total
-    drawn = -1
-    for j in range(n_actions):
-        weight = moves.probability[move, j] * policy[start, j]
-        if weight > 0.0:
-            drawn = j
-            target -= weight
-            if target < 0.0:
-                break
-    return drawn
+        running[j] = total
+    return invert(running, policy.shape[1], uniform) if total > 0.0 else -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_move(
+    here: int, message: Array, mixed: Array, moves: Moves, running: Array, uniform: float
+) -> int:
+    """Draw the next move, ``∝ P(s' | s) · message(s')``; -1 if none leads to the end."""
+    first, n = moves.first[here], moves.first[here + 1] - moves.first[here]
+    total = 0.0
+    for e in range(n):
+        total += mixed[first + e] * message[moves.end[first + e]]
+        running[e] = total
+    return first + invert(running, n, uniform) if total > 0.0 else -1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -197,6 +204,7 @@ def draw_paths(
             total += moves.probability[e, j] * policy[moves.start[e], j]
         mixed[e] = total
     messages = np.empty((gaps.longest[0], len(policy), min(n_groups, ENDS)))
+    running = np.empty(max(policy.shape[1], np.diff(moves.first).max()))
     ends = np.empty(n_groups, dtype=np.int64)
     for k in range(n_groups):
         g = gaps.group[k]
@@ -211,36 +219,18 @@ def draw_paths(
                 for m in range(gaps.length[g] - 1, -2, -1):
                     if m >= 0:
                         message = messages[m, :, k - first]
-                        e = _draw_move(here, message, mixed, moves, rng.random())
+                        e = _draw_move(here, message, mixed, moves, running, rng.random())
                     else:
                         e = find_move(moves, here, ends[k])
                     if e < 0:
                         return g
                     t = transition[i]
                     move_of[t] = e
-                    actions[t] = _draw_action(e, here, policy, moves, rng.random())
+                    actions[t] = _draw_action(e, here, policy, moves, running, rng.random())
                     here = moves.end[e]
                     i += 1
                     path[i] = here
     return -1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _draw_move(here: int, message: Array, mixed: Array, moves: Moves, uniform: float) -> int:
-    """Draw the next move, ``∝ P(s' | s) · message(s')``; -1 if none leads to the end."""
-    total = 0.0
-    for e in range(moves.first[here], moves.first[here + 1]):
-        total += mixed[e] * message[moves.end[e]]
-    target = uniform * total
-    drawn = -1
-    for e in range(moves.first[here], moves.first[here + 1]):
-        weight = mixed[e] * message[moves.end[e]]
-        if weight > 0.0:
-            drawn = e
-            target -= weight
-            if target < 0.0:
-                break
-    return drawn
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

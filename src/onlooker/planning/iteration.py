@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlooker.checks import as_policy
 from onlooker.planning.bellman import (
     Floats,
     back_up,
@@ -142,6 +143,7 @@ def state_visitation(
         ``discount < 1``. The visits then sum to ``1/(1 − γ)``.
     """
     move = as_transitions(T)
+    shape = (move.n_states, move.n_actions)
     first = np.asarray(start, dtype=float)
     if first.shape != (move.n_states,):
         raise ValueError(f"start must have shape ({move.n_states},), got {first.shape}")
@@ -150,7 +152,7 @@ def state_visitation(
     if horizon is None:
         gamma = check_discount(discount)
         return visit_forever(
-            move.under(_check_policy(policy, move)), first, gamma, tolerance * (1 - gamma)
+            move.under(as_policy("policy", policy, shape)), first, gamma, tolerance * (1 - gamma)
         )
     gamma = check_discount(discount, finite=True)
     n_steps = _check_horizon(horizon) - 1
@@ -158,9 +160,9 @@ def state_visitation(
     if steps.ndim == 3:
         if len(steps) != n_steps:
             raise ValueError(f"policy has {len(steps)} steps, but {horizon} states need {n_steps}")
-        stages = [_check_policy(stage, move) for stage in steps]
+        stages = [as_policy("policy", stage, shape) for stage in steps]
     else:
-        stages = [_check_policy(steps, move)] * n_steps
+        stages = [as_policy("policy", steps, shape)] * n_steps
     now, total = first, first.copy()
     for stage in stages:
         now = gamma * move.push(now[:, None] * stage)
@@ -256,18 +258,6 @@ def _check_reward(reward: ArrayLike, move: Transitions) -> Floats:
     if not np.isfinite(r).all():
         raise ValueError(f"reward is not finite at index {np.argwhere(~np.isfinite(r))[0]}")
     return r
-
-
-def _check_policy(policy: ArrayLike, move: Transitions) -> Floats:
-    p = np.asarray(policy, dtype=float)
-    if p.shape != (move.n_states, move.n_actions):
-        raise ValueError(
-            f"policy must have shape ({move.n_states}, {move.n_actions}), got {p.shape}"
-        )
-    good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= ROW_TOLERANCE)
-    if not good.all():
-        raise ValueError(f"policy[{np.flatnonzero(~good)[0]}] is no distribution over the actions")
-    return p
 
 
 def _initial_values(initial: ArrayLike | None, move: Transitions) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +12,11 @@ import numpy as np
 from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import as_states, distinct_states
 from onlooker.inference.draws import Draws
-from onlooker.partitions.base import PartitionPrior
-from onlooker.partitions.geometry import TOLERANCE
-from onlooker.partitions.weights import Strategy, check_strategy, is_spatial, weights_of
+from onlooker.partitions.base import Drawn, PartitionPrior, Strategy, Weights, check_strategy
 from onlooker.prediction import kernels
-from onlooker.prediction.kernels import Neighbours, Weights
+from onlooker.prediction.kernels import Neighbours
 from onlooker.prediction.neighbours import NeighbourSearch, no_neighbours, smooth
-from onlooker.problem.problem import Problem
+from onlooker.problem import Problem
 
 _ENTRIES = 1 << 23  # numbers held at a time
 _MIN_VALUES = 1000  # controllers drawn at least for an interval
@@ -65,7 +63,7 @@ class Clusters:
 
     @cached_property
     def alpha(self) -> Array:
-        """α of every cluster."""
+        """α for every cluster."""
         return np.repeat(self.hyper["alpha"], np.diff(self.first))
 
     def thetas(self, rng: np.random.Generator) -> Array:
@@ -73,12 +71,6 @@ class Clusters:
         theta = np.empty(self.counts.shape)
         kernels.draw_thetas(self.counts, self.alpha, theta, rng)
         return theta
-
-    def get(self, name: str, fixed: Any) -> Array:
-        """Draws of a hyper-parameter, or what it is fixed to."""
-        if name in self.hyper:
-            return self.hyper[name]
-        return np.full(len(self.index), float(fixed))
 
     def take(self, chosen: Array) -> Clusters:
         """Some of these draws."""
@@ -114,7 +106,7 @@ class Predictor:
     def __init__(
         self,
         problem: Problem,
-        prior: PartitionPrior,
+        prior: PartitionPrior[Any],
         draws: Draws,
         seed: int,
         *,
@@ -152,9 +144,10 @@ class Predictor:
     def rule(self, extrapolate: Strategy | None = None, n_neighbors: int | None = None) -> Rule:
         """How policies are continued to states that are no nodes; None: as the prior says."""
         strategy = check_strategy(self.prior, extrapolate)
+        reach = self.prior.reach
         if n_neighbors is None:
-            n_neighbors = getattr(self.prior, "n_neighbors", None)
-        elif not is_spatial(self.prior):
+            n_neighbors = None if reach is None else reach.n_neighbors
+        elif reach is None:
             raise ValueError(f"n_neighbors means nothing to {type(self.prior).__name__}")
         else:
             n_neighbors = positive_integer("n_neighbors", n_neighbors)
@@ -220,23 +213,30 @@ class Predictor:
         self, clusters: Clusters, states: Array, rule: Rule
     ) -> Iterator[tuple[Clusters, Neighbours, Weights]]:
         """Neighbours of `states` and weights of clusters, for draws that share a length scale."""
-        if not is_spatial(self.prior):
+        reach = self.prior.reach
+        if reach is None:
             yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
             return
-        decay = self.prior.decay  # type: ignore[attr-defined]
-        tolerance = getattr(self.prior, "tolerance", TOLERANCE)
-        scales = clusters.get("scale", decay.scale)
+        scales = self._hyper(clusters, "scale")
         for scale in np.unique(scales):
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
-            found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
+            found = (replace(reach.decay, scale=float(scale)), rule.n_neighbors, reach.tolerance)
             if self._found[0] is not states or self._found[1] != found:
                 self._found = (states, found, self._search.find(states, *found))
             yield group, self._found[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
-        n_used = np.diff(clusters.first) - 1
-        return weights_of(self.prior, clusters.get, n_used, rule.strategy, rule.n_neighbors)
+        drawn = Drawn(
+            clusters.first, clusters.size, partial(self._hyper, clusters), rule.n_neighbors
+        )
+        return self.prior.weights(drawn, rule.strategy)
+
+    def _hyper(self, clusters: Clusters, name: str) -> Array:
+        """Draws of a hyper-parameter, or what it is fixed to."""
+        if name in clusters.hyper:
+            return clusters.hyper[name]
+        return np.full(len(clusters.index), float(self.prior.hyper()[name]))  # type: ignore[arg-type]
 
     # -- mean -----------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class Predictor:
 
     def _elsewhere(self, states: Array, rule: Rule) -> Array:
         out = np.zeros((len(states), self.problem.n_actions))
-        if not is_spatial(self.prior) and len(states) > 1:  # all such states are alike
+        if self.prior.reach is None and len(states) > 1:  # all such states are alike
             out[:] = self._elsewhere(states[:1], rule)
             return out
         for part in self._parts(len(states)):
@@ -296,7 +296,7 @@ class Predictor:
     def _add(
         self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array
     ) -> None:
-        draws = (group.labels, group.size, group.first)
+        draws = (group.labels, group.first)
         if strategy == "map":
             chosen = np.empty((len(group.labels), len(out)), dtype=np.int32)
             kernels.likely_clusters(*draws, near, weights, chosen)
@@ -354,7 +354,7 @@ class Predictor:
         chosen[:, ~other] = clusters.labels[:, node[~other]]
         if other.any():
             for group, near, weights in self._placed(clusters, states[other], rule):
-                draws = (group.labels, group.size, group.first)
+                draws = (group.labels, group.first)
                 picked = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
                 if rule.strategy == "map":
                     kernels.likely_clusters(*draws, near, weights, picked)

@@ -106,7 +106,7 @@ class CircularMotion:
         Returns
         -------
         demonstrations, actions
-            `actions` holds one integer array a trajectory, one shorter than its states.
+            `actions` holds one integer array per trajectory, one shorter than its states.
         """
         rng = np.random.default_rng(random_state)
         n = positive_integer("n_trajectories", n_trajectories)
@@ -149,8 +149,8 @@ def _best_actions(xy: Array, n_actions: int, n_sectors: int, radius: float) -> A
     region = np.arange(2 * n_sectors)
     turn = np.where(region < n_sectors, 0.25, -0.25)
     # In units of one action; the nudge settles exact halves against rounding.
-    wanted = ((region % n_sectors) / n_sectors + turn) * n_actions
-    best = np.ceil(wanted - 0.5 - 1e-9).astype(np.int64) % n_actions
+    target = ((region % n_sectors) / n_sectors + turn) * n_actions
+    best = np.ceil(target - 0.5 - 1e-9).astype(np.int64) % n_actions
     return np.asarray(best[_regions(xy, n_sectors, radius)])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from onlooker.checks import Array, finite_array, positive_integer, positive_number
+from onlooker.checks import Array, as_policy, finite_array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.dynamics.rollout import draw_actions, roll_out
@@ -127,7 +127,7 @@ class GridWorld:
         """The expert's action probabilities, shape (n, n_actions); at all states by default."""
         if states is None:
             return self._expert.copy()
-        return np.asarray(self._expert[self._check_states("states", states)])
+        return np.asarray(self._expert[self.dynamics.check_states("states", states)])
 
     def rollout(
         self,
@@ -149,14 +149,14 @@ class GridWorld:
         Returns
         -------
         demonstrations, actions
-            `actions` holds one integer array a trajectory, one shorter than its states.
+            `actions` holds one integer array per trajectory, one shorter than its states.
         """
         rng = np.random.default_rng(random_state)
         n = positive_integer("n_trajectories", n_trajectories)
         if start is None:
             first = rng.integers(self.n_states, size=n)
         else:
-            first = self._check_states("start", start)
+            first = self.dynamics.check_states("start", start).astype(np.int64)
             if len(first) != n:
                 raise ValueError(f"start has {len(first)} states for {n} trajectories")
 
@@ -166,26 +166,9 @@ class GridWorld:
         return roll_out(first, length, act, self.dynamics, rng)
 
     def _set_expert(self, expert: Any) -> None:
-        table = finite_array("expert", expert, ndim=2)
-        if table.shape != (self.n_states, self.n_actions):
-            raise ValueError(
-                f"expert must have shape {(self.n_states, self.n_actions)}, got {table.shape}"
-            )
-        bad = (table < 0).any(axis=1) | (np.abs(table.sum(axis=1) - 1) > 1e-6)
-        if bad.any():
-            raise ValueError(f"expert[{np.argmax(bad)}] is no distribution over the actions")
+        table = as_policy("expert", expert, (self.n_states, self.n_actions))
         self._expert = table
         self._cumulative = np.cumsum(table, axis=1)
-
-    def _check_states(self, name: str, states: Any) -> Array:
-        array = np.asarray(states)
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise TypeError(f"{name} must be (n,) integers, got {array.dtype}, {array.shape}")
-        bad = (array < 0) | (array >= self.n_states)
-        if bad.any():
-            where = int(np.argmax(bad))
-            raise ValueError(f"{name} holds {array[where]} at index {where}; 0 to size² − 1 exist")
-        return array.astype(np.int64)
 
 
 def grid_dynamics(

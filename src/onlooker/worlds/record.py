@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onlooker.checks import Array, finite_array, positive_integer
+from onlooker.checks import Array, as_policy, positive_integer
 from onlooker.demonstrations import Demonstrations
 
 Record = Literal["observation", "state"] | Callable[[Any, Any], Any]
-_TOLERANCE = 1e-6
 
 
 def rollout(
@@ -23,7 +22,7 @@ def rollout(
     *,
     record: Record = "observation",
 ) -> tuple[Demonstrations, list[Array]]:
-    """Let a policy act, and record the states that a watcher would see.
+    """Let a policy act, and record the states that an observer would see.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def rollout(
     policy
         ``(S, A)`` probabilities of the actions in each state of a finite environment; or a
         function of the observation that returns an action, or the probabilities of all actions
-        (as floats, one an action).
+        (as floats, one per action).
     n_trajectories
         Number of episodes.
     length
@@ -52,16 +51,16 @@ def rollout(
     length = positive_integer("length", length, minimum=2)
     rng = np.random.default_rng(random_state)
     act = _Actor(env, policy, rng)
-    look = _looker(env, record)
+    read_state = _recorder(env, record)
     trajectories, actions = [], []
     for _ in range(n_trajectories):
         observation, _ = env.reset(seed=int(rng.integers(2**31)))
-        states, taken, over = [look(observation)], [], False
+        states, taken, over = [read_state(observation)], [], False
         while len(states) < length and not over:
             number, action = act(observation)
             observation, _, terminated, truncated, _ = env.step(action)
             over = terminated or truncated
-            states.append(look(observation))
+            states.append(read_state(observation))
             taken.append(number)
         trajectories.append(np.array(states))
         actions.append(np.array(taken))
@@ -78,17 +77,12 @@ class _Actor:
         self.ask = policy if callable(policy) else self._table(policy, env.observation_space)
 
     def _table(self, policy: Any, observations: Any) -> Callable[[Any], Array]:
-        table = finite_array("policy", policy, ndim=2)
         if self.n_actions is None or not hasattr(observations, "n"):
             raise TypeError(
                 "a policy of probabilities needs finitely many states and actions; "
                 "give a function of the observation"
             )
-        shape = (int(observations.n), self.n_actions)
-        if table.shape != shape:
-            raise ValueError(f"policy must be (S, A) = {shape}, got {table.shape}")
-        for state, row in enumerate(table):
-            _check_distribution(f"policy[{state}]", row)
+        table = as_policy("policy", policy, (int(observations.n), self.n_actions))
         first = int(getattr(observations, "start", 0))
         return lambda observation: table[int(observation) - first]
 
@@ -101,7 +95,7 @@ class _Actor:
             return action.ravel().astype(np.float64), action
         if answer.dtype.kind == "f" and answer.shape == (self.n_actions,):
             if callable(self.ask):
-                _check_distribution("what policy returned", answer)
+                as_policy("policy(observation)", answer[None], (1, self.n_actions))
             number = int(np.searchsorted(np.cumsum(answer), self.rng.random(), side="right"))
             # rounding must not choose an action of probability zero at the end
             number = min(number, int(np.flatnonzero(answer)[-1]))
@@ -117,12 +111,7 @@ class _Actor:
         return number, number + self.first
 
 
-def _check_distribution(name: str, row: Array) -> None:
-    if not (row >= 0).all() or abs(row.sum() - 1) > _TOLERANCE:
-        raise ValueError(f"{name} = {row.tolist()} must be probabilities that sum to 1")
-
-
-def _looker(env: Any, record: Record) -> Callable[[Any], Any]:
+def _recorder(env: Any, record: Record) -> Callable[[Any], Any]:
     if record == "state":
 
         def internal(_: Any) -> Array:
@@ -142,8 +131,8 @@ def _looker(env: Any, record: Record) -> Callable[[Any], Any]:
     def observed(observation: Any) -> Array:
         if isinstance(observation, tuple | dict) or np.ndim(observation) > 1:
             raise TypeError(
-                f"observations of {env.observation_space} are no numbers or vectors; choose what "
-                "the state is by record=, a function (env, observation) -> state"
+                f"observations of {env.observation_space} are neither numbers nor vectors; "
+                "choose what the state is by record=, a function (env, observation) -> state"
             )
         return np.array(observation)
 
