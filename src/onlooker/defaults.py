@@ -1,20 +1,16 @@
-"""What is chosen from the tracks where nothing is said."""
+"""The default model, of the recognizer, of `onlooker fit` and of the demo alike."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.base import position_dynamics, steps_between
-from onlooker.hyper import CONCENTRATION, Exponential
-from onlooker.partitions import (
-    ChineseRestaurant,
-    DistanceDependent,
-    GaussianDecay,
-    PartitionPrior,
-)
+from onlooker.hyper import CONCENTRATION
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, PartitionPrior
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -23,7 +19,10 @@ if TYPE_CHECKING:
 
 CLUSTERS = 10
 """Of the priors that need their number."""
-_OFFSET = 0.01
+PRIOR = "ddcrp"
+"""Of a model that names none."""
+OFFSET = 0.01
+"""Of a decay that names none."""
 _MAX_STATES = 1_000  # of a finite space, up to which all distances are computed
 _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
@@ -37,15 +36,44 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior:
     """
     space = distances(demos, dynamics)
     if space is None:
-        return ChineseRestaurant(CONCENTRATION)
-    n_nodes = len(demos.distinct()[0])
-    return DistanceDependent(
-        self_link=Exponential(0.1),
-        decay=GaussianDecay(typical_step(demos, dynamics), offset=_OFFSET),
-        n_neighbors=_NEAREST if n_nodes > _MANY and isinstance(space, str) else None,
-        metric=space,
-        reassign=int(n_nodes <= _MANY),
-    )
+        return ChineseRestaurant(**settings(ChineseRestaurant))
+    return DistanceDependent(**_in_space(DistanceDependent, space, demos, dynamics))
+
+
+def settings(kind: type[PartitionPrior]) -> dict[str, Any]:
+    """Parameters of a prior that need no tracks."""
+    known = {"n_clusters": CLUSTERS, "concentration": CONCENTRATION}
+    return {name: value for name, value in known.items() if name in _names(kind)}
+
+
+def settings_from(
+    kind: type[PartitionPrior], demos: Demonstrations, dynamics: Dynamics
+) -> dict[str, Any]:
+    """Parameters of a prior as the tracks suggest them."""
+    if "decay" not in _names(kind):
+        return settings(kind)
+    return _in_space(kind, distances(demos, dynamics), demos, dynamics)
+
+
+def _in_space(
+    kind: type[PartitionPrior], space: Any, demos: Demonstrations, dynamics: Dynamics
+) -> dict[str, Any]:
+    given = settings(kind)
+    plain: Any = kind(**given)
+    given["decay"] = replace(plain.decay, scale=typical_step(demos, dynamics))
+    if space is None:
+        return given
+    given["metric"] = space
+    many = len(demos.distinct()[0]) > _MANY
+    if many and plain.n_neighbors is None and isinstance(space, str):
+        given["n_neighbors"] = _NEAREST
+    if "reassign" in _names(kind):
+        given["reassign"] = int(not many)
+    return given
+
+
+def _names(kind: type[PartitionPrior]) -> list[str]:
+    return [field.name for field in fields(kind)]  # type: ignore[arg-type]
 
 
 def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:

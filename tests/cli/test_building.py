@@ -67,7 +67,7 @@ def test_a_table_that_is_none_is_refused_by_its_name(wanted, told, tmp_path):
 @pytest.mark.parametrize(
     ("demos", "wanted", "told"),
     [
-        (TRACK, {"kind": "steps", "steps": STEPS}, 'kind = "steps" needs steps and sigma'),
+        (TRACK, {"kind": "steps", "steps": STEPS}, 'kind = "steps" needs sigma'),
         (STILL, {"kind": "compass"}, "half of the steps or more stand still; give --step"),
         (WALK, {"kind": "compass"}, "the states are whole numbers, .* needs a table"),
         (WALK, {"kind": "gymnasium"}, 'kind = "gymnasium" needs id'),

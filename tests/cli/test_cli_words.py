@@ -13,7 +13,9 @@ from click.testing import CliRunner
 
 from onlooker.cli import main
 from onlooker.cli.output import plain, table
-from onlooker.fitting import model_file
+from onlooker.fitting import building, model_file
+from onlooker.fitting.schema import DECAYS, HYPER, keys_of
+from onlooker.reading.tracks import Cleaning
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
@@ -89,12 +91,9 @@ def test_the_guide_knows_every_option():
 
 def test_the_guide_knows_every_key_of_a_model():
     text = GUIDE.read_text(encoding="utf-8")
-    known = {
-        *model_file.CLEANING, *model_file._DATA, *model_file._SAMPLING, *model_file.FEATURES,
-        *model_file.DECAYS, *model_file._HYPER, *model_file._MODEL,
-    }  # fmt: skip
-    for kinds in (model_file.DYNAMICS, model_file.PRIORS):
-        known |= {*kinds, *(key for keys in kinds.values() for key in keys)}
+    known = {*keys_of(Cleaning), *model_file.DATA, *model_file.SAMPLING, *model_file.MODEL}
+    for kinds in (building.DYNAMICS, building.PRIORS, building.FEATURES, DECAYS, HYPER):
+        known |= {*kinds, *(key for make in kinds.values() for key in keys_of(make))}
     assert [key for key in known if not re.search(rf"\b{key}\b", text)] == []
 
 

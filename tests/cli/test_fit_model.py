@@ -8,8 +8,8 @@ from onlooker import Demonstrations
 from onlooker.defaults import default_prior, step_distances, typical_step
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
-from onlooker.fitting.building import make_prior, with_flags
-from onlooker.fitting.model_file import Model
+from onlooker.fitting.building import make_prior
+from onlooker.fitting.model_file import Model, with_flags
 from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.partitions import (
     ChineseRestaurant,

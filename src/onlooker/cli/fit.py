@@ -70,8 +70,7 @@ def fit(
       onlooker fit tracks.csv --trajectory id --states x,y
       onlooker report run
     """
-    from onlooker.fitting.building import with_flags
-    from onlooker.fitting.model_file import Model, read_model
+    from onlooker.fitting.model_file import Model, read_model, with_flags
     from onlooker.fitting.run import fit as fit_tracks
 
     say = teller(as_json)

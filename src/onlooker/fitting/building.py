@@ -2,125 +2,100 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker import partitions
-from onlooker.defaults import CLUSTERS, default_prior, typical_step
+from onlooker.defaults import OFFSET, PRIOR, default_prior, settings_from
+from onlooker.demonstrations import Demonstrations
+from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics import features as kinds
-from onlooker.fitting.model_file import DYNAMICS, PRIORS, Model, suggestion
-from onlooker.hyper import CONCENTRATION
+from onlooker.dynamics.base import Dynamics
+from onlooker.fitting.schema import arguments, make_decay, suggestion, tried
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    Mixing,
+    PartitionPrior,
+    Potts,
+    Static,
+    Uniform,
+)
 
 if TYPE_CHECKING:
-    from onlooker.demonstrations import Demonstrations
-    from onlooker.dynamics.base import Dynamics
     from onlooker.dynamics.features import Feature
-    from onlooker.partitions import PartitionPrior
+    from onlooker.fitting.model_file import Model
 
-_STILL = "half of the steps or more stand still; give --step and --sigma"
-
-
-def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, Any]) -> Model:
-    """The model with what flags say instead: they win over the file.
-
-    `dynamics` holds directions, speeds, step and sigma; `prior` holds kind, clusters and scale.
-    None is no flag. A flag that means nothing to the model's kind is refused.
-    """
-    given = {name: value for name, value in dynamics.items() if value is not None}
-    moved = dict(model.dynamics)
-    if given:
-        kind = moved.get("kind", "displacement")
-        if "step" in given and kind == "displacement":
-            kind, moved = "compass", {k: v for k, v in moved.items() if k in DYNAMICS["compass"]}
-        _refuse_meaningless(given, DYNAMICS[kind], kind)
-        moved |= {"kind": kind, **given}
-    wanted = {name: value for name, value in prior.items() if value is not None}
-    chosen = dict(model.prior)
-    if wanted:
-        kind = wanted.get("kind", chosen.get("kind", "ddcrp"))
-        chosen = chosen if kind == chosen.get("kind", kind) else {}
-        scale = wanted.pop("scale", None)
-        known = [*PRIORS[kind], "kind", *(["scale"] if "decay" in PRIORS[kind] else [])]
-        _refuse_meaningless(wanted if scale is None else {**wanted, "scale": scale}, known, kind)
-        chosen |= {"kind": kind, **wanted}
-        if scale is not None:
-            chosen["decay"] = {"kind": "gaussian"} | chosen.get("decay", {}) | {"scale": scale}
-    return replace(model, dynamics=moved, prior=chosen)
-
-
-def _refuse_meaningless(given: Mapping[str, Any], known: Any, kind: str) -> None:
-    for name in given:
-        if name not in known:
-            raise ValueError(f"--{name} means nothing to {kind!r}; leave it out")
-
+PRIORS: dict[str, type[PartitionPrior]] = {
+    "ddcrp": DistanceDependent,
+    "crp": ChineseRestaurant,
+    "potts": Potts,
+    "mixing": Mixing,
+    "uniform": Uniform,
+    "static": Static,
+}
+FEATURES: dict[str, Any] = {
+    "heading": kinds.Heading,
+    "speed": kinds.Speed,
+    "previous_step": kinds.PreviousStep,
+    "elapsed": kinds.Elapsed,
+    "cycle": kinds.Cycle,
+    "time_of_day": kinds.time_of_day,
+    "day_of_year": kinds.day_of_year,
+}
 
 # -- dynamics -------------------------------------------------------------------------------------
 
 
 def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> Dynamics:
     """How the world moves: as the model says, or proposed from the tracks."""
-    from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
-
-    wanted = dict(model.dynamics)
-    kind = wanted.pop("kind", "displacement")
-    wanted.pop("names", None)
-    if kind == "tabular":
-        return _table(model.folder, **wanted)
-    if kind == "gymnasium":
-        return _environment(demos, **wanted)
-    if demos.is_discrete:
+    kind = model.dynamics.get("kind", "displacement")
+    given = arguments(DYNAMICS[kind], model.dynamics, f'[dynamics] kind = "{kind}"')
+    if demos.is_discrete and kind not in FINITE:
         raise ValueError(
             "the states are whole numbers, as of a finite space, which needs a table of "
             'transitions: [dynamics] kind = "tabular" (or "gymnasium") in --model; for positions '
             'on a line write kind = "displacement" there'
         )
-    made: Any = GeographicDynamics if geographic else DisplacementDynamics
-    if kind == "steps":
-        if not {"steps", "sigma"} <= wanted.keys():
-            raise ValueError('[dynamics] kind = "steps" needs steps and sigma')
-        return made(wanted["steps"], wanted["sigma"])  # type: ignore[no-any-return]
-    if kind == "compass":
-        return _compass(demos, made, **wanted)
-    scale = {"scale": wanted.pop("scale")} if "scale" in wanted else {}
-    names = {"directions": "n_directions", "speeds": "n_speeds"}
-    options = {names.get(name, name): value for name, value in wanted.items()}
-    return made.from_demonstrations(demos, **options, **scale)  # type: ignore[no-any-return]
+    dynamics = GeographicDynamics if geographic else DisplacementDynamics
+    make: Any = dynamics.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
+    context = {"demos": demos, "dynamics": dynamics, "folder": model.folder}
+    needed = {name: context[name] for name in inspect.signature(make).parameters if name in context}
+    return make(**needed, **given)  # type: ignore[no-any-return]
 
 
 def _compass(
     demos: Demonstrations,
-    made: Any,
+    dynamics: Any,
     directions: int = 16,
     step: float | None = None,
     sigma: float | None = None,
     stay: bool = False,
 ) -> Any:
     if step is None:
-        lengths = np.linalg.norm(made.displacements(*demos.transitions()), axis=1)
+        lengths = np.linalg.norm(dynamics.displacements(*demos.transitions()), axis=1)
         step = float(np.median(lengths))
         if step == 0:
-            raise ValueError(_STILL)
-    return made.compass(directions, step, step / 5 if sigma is None else sigma, stay=stay)
+            raise ValueError("half of the steps or more stand still; give --step and --sigma")
+    return dynamics.compass(directions, step, step / 5 if sigma is None else sigma, stay=stay)
 
 
-def _table(folder: Path, file: str | None = None, array: str | None = None) -> Dynamics:
+def _steps(dynamics: Any, steps: list[Any], sigma: Any) -> Any:
+    return tried("[dynamics]", dynamics, steps, sigma)
+
+
+def _table(folder: Path, file: str, array: str | None = None) -> Dynamics:
     """``T[s, a, s']`` out of a NumPy file; sparse matrices, one a file of scipy, do not fit one."""
     from onlooker.dynamics import TabularDynamics
 
-    if file is None:
-        raise ValueError('[dynamics] kind = "tabular" needs file, a NumPy array T[s, a, s\']')
     path = folder / file
     table = _load(path)
     if isinstance(table, dict):
         table = _pick(path, table, array)
-    try:
-        return TabularDynamics(table)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    return tried(f"{path}:", TabularDynamics, table)  # type: ignore[no-any-return]
 
 
 def _load(path: Path) -> Any:
@@ -146,14 +121,16 @@ def _pick(path: Path, arrays: dict[str, Any], name: str | None) -> Any:
 
 def _environment(
     demos: Demonstrations,
-    id: str | None = None,
+    id: str,
     options: dict[str, Any] | None = None,
-    **wanted: Any,
+    sigma: Any = None,
+    actions: list[Any] | None = None,
+    absorbing: bool | None = None,
 ) -> Dynamics:
     from onlooker.dynamics import GymnasiumDynamics
 
-    if id is None:
-        raise ValueError('[dynamics] kind = "gymnasium" needs id, such as "FrozenLake-v1"')
+    given = {"sigma": sigma, "actions": actions, "absorbing": absorbing}
+    given = {name: value for name, value in given.items() if value is not None}
     try:
         import gymnasium
     except ImportError as error:
@@ -162,83 +139,51 @@ def _environment(
         env = gymnasium.make(id, **(options or {}))
     except (gymnasium.error.Error, TypeError) as error:
         raise ValueError(f"Gymnasium cannot make {id!r}: {error}") from error
-    if "actions" in wanted and hasattr(env.action_space, "n"):
-        wanted["actions"] = [int(action) for action in wanted["actions"]]
-    try:
-        if "sigma" in wanted or hasattr(env.unwrapped, "P"):
-            made = GymnasiumDynamics(env, **wanted)
-        else:
-            made = GymnasiumDynamics.from_demonstrations(env, demos, **wanted)
-    except TypeError as error:
-        raise ValueError(f"[dynamics] {id}: {error}") from error
-    return made
+    if actions is not None and hasattr(env.action_space, "n"):
+        given["actions"] = [int(action) for action in actions]
+    if sigma is not None or hasattr(env.unwrapped, "P"):
+        return tried(f"[dynamics] {id}:", GymnasiumDynamics, env, **given)  # type: ignore[no-any-return]
+    return GymnasiumDynamics.from_demonstrations(env, demos, **given)
 
 
-# -- features -------------------------------------------------------------------------------------
+DYNAMICS: dict[str, Any] = {
+    "displacement": DisplacementDynamics.from_demonstrations,
+    "compass": _compass,
+    "steps": _steps,
+    "tabular": _table,
+    "gymnasium": _environment,
+}
+FINITE = ("tabular", "gymnasium")
+"""Kinds whose states may be whole numbers."""
+
+
+# -- features and partitions ----------------------------------------------------------------------
 
 
 def make_features(model: Model) -> list[Feature]:
     """The derived parts of the state."""
-    made: dict[str, Any] = {
-        "heading": kinds.Heading,
-        "speed": kinds.Speed,
-        "previous_step": kinds.PreviousStep,
-        "elapsed": kinds.Elapsed,
-        "cycle": kinds.Cycle,
-        "time_of_day": kinds.time_of_day,
-        "day_of_year": kinds.day_of_year,
-    }
-    found = [dict(item) for item in model.features]
-    return [made[item.pop("kind")](**item) for item in found]
-
-
-# -- partitions -----------------------------------------------------------------------------------
+    makes = [(FEATURES[table["kind"]], table) for table in model.features]
+    return [make(**arguments(make, table)) for make, table in makes]
 
 
 def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior:
     """Which partitions are believable: as the model says, the rest from the tracks."""
-    wanted = dict(model.prior)
-    kind = wanted.pop("kind", None)
-    if kind == "static":
-        return partitions.Static()
-    if kind == "crp":
-        return partitions.ChineseRestaurant(**({"concentration": CONCENTRATION} | wanted))
-    if kind in ("uniform", "mixing"):
-        n_clusters = wanted.pop("clusters", CLUSTERS)
-        if kind == "uniform":
-            return partitions.Uniform(n_clusters)
-        return partitions.Mixing(n_clusters, **({"concentration": CONCENTRATION} | wanted))
-    base = default_prior(demos, dynamics)
-    if kind is None and not wanted:
-        return base
-    base = (
-        base if isinstance(base, partitions.DistanceDependent) else partitions.DistanceDependent()
-    )
-    given = _spatial(wanted, base, typical_step(demos, dynamics), model.folder)
-    if kind == "potts":
-        given.setdefault("n_clusters", CLUSTERS)
-        given.setdefault("metric", base.metric)
-        given.setdefault("decay", replace(base.decay, offset=0.0))
-        return partitions.Potts(**given)
-    return replace(base, **given)
-
-
-def _spatial(
-    wanted: dict[str, Any], base: partitions.DistanceDependent, step: float, folder: Path
-) -> dict[str, Any]:
-    """Keys of the file as parameters of the class."""
-    names = {"neighbors": "n_neighbors", "clusters": "n_clusters"}
-    given = {names.get(name, name): value for name, value in wanted.items()}
-    if "coordinates" in given:
-        path = folder / given["coordinates"]
+    if not model.prior:
+        return default_prior(demos, dynamics)
+    table = {"kind": PRIOR} | model.prior
+    if "coordinates" in table:
+        path = model.folder / table["coordinates"]
         array = _load(path)
-        given["coordinates"] = _pick(path, array, None) if isinstance(array, dict) else array
-        given.setdefault("metric", "euclidean")
+        table["coordinates"] = _pick(path, array, None) if isinstance(array, dict) else array
+        table.setdefault("metric", "euclidean")
+    return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics))
+
+
+def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior:
+    """The prior of a checked table; `known` are the parameters that it may leave out."""
+    kind = PRIORS[table["kind"]]
+    given = arguments(kind, table)
     if "decay" in given:
-        decay = dict(given["decay"])
-        kind = decay.pop("kind")
-        made = getattr(partitions, f"{kind.capitalize()}Decay")
-        same = made is type(base.decay)
-        start = {f.name: getattr(base.decay, f.name) for f in fields(base.decay)} if same else {}
-        given["decay"] = made(**({"scale": step, "offset": 0.01} | start | decay))
-    return given
+        scale = known["decay"].scale if "decay" in known else 1.0
+        given["decay"] = make_decay(given["decay"], scale=scale, offset=OFFSET)
+    return kind(**{**known, **given})

@@ -16,7 +16,7 @@ from onlooker.dynamics.features import with_features
 from onlooker.findings.names import action_names, short_repr
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record, remove_if_empty
-from onlooker.fitting.building import make_dynamics, make_features, make_prior
+from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant
@@ -31,7 +31,6 @@ from onlooker.warnings import ConvergenceWarning
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
-_FINITE = ("tabular", "gymnasium")
 
 
 @contextmanager
@@ -54,7 +53,7 @@ def reading_of(file: Path, model: Model) -> Reading:
     """How the model reads tracks; GPX files hold longitude and latitude."""
     data = dict(model.data)
     data.setdefault("geographic", _kind(file) == "gpx")
-    line = "kind" in model.dynamics and model.dynamics["kind"] not in _FINITE
+    line = "kind" in model.dynamics and model.dynamics["kind"] not in FINITE
     return Reading(**data, line=line, cleaning=model.cleaning)
 
 
