@@ -107,36 +107,34 @@ def twin_of(name: str, chain: Chain) -> Twin:
     """The twin of a chain, at the chain's state and with the same random numbers to come."""
     if name.startswith("ddCRP"):
         return _link_twin(chain)
-    state, first = chain.state.copy(), chain.data.first
-    used = None
-    if "slots" in state.arrays:
-        used = state.arrays["slots"][: state.arrays["n_slots"][0]]
+    state = chain.state.copy()
+    first = state.data.first
     plain = naive.Naive(
-        chain.data.likelihood,
-        [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
+        state.data.likelihood,
+        [range(first[i], first[i + 1]) for i in range(len(state.labels))],
         state.actions,
         state.labels,
         ALPHA,
         state.rng,
-        clusters=used,
+        clusters=state.slots.order[: state.slots.n[0]],
     )
-    if not chain.collapsed:
-        plain.controllers = dict(enumerate(state.arrays["controllers"].tolist()))
+    if state.controllers is not None:
+        plain.controllers = dict(enumerate(state.controllers.tolist()))
     return Twin(partial(_plain_sweep, plain, chain, *_plain_prior(name, chain)), plain)
 
 
 def _plain_sweep(plain: Any, chain: Chain, log_prior: Any, gamma: float) -> None:
-    if chain.collapsed:
+    if chain.target.collapsed:
         plain.collapsed_actions()
     else:
         plain.ordinary_actions()
         plain.draw_controllers()
     if log_prior is not None:
-        plain.update_indicators(log_prior, not chain.collapsed, gamma)
+        plain.update_indicators(log_prior, not chain.target.collapsed, gamma)
 
 
 def _plain_prior(name: str, chain: Chain) -> tuple[Any, float]:
-    sampler: Any = chain.partition
+    bound: Any = chain.bound
     if name == "static":
         return None, 0.0
     if name == "uniform":
@@ -144,7 +142,7 @@ def _plain_prior(name: str, chain: Chain) -> tuple[Any, float]:
     if name == "CRP":
         return naive.crp_prior, 1.0
     if name == "Potts":
-        return _potts_prior(sampler.beta, sampler.graph), 0.0
+        return _potts_prior(bound.beta, bound.graph), 0.0
     return naive.mixing_prior(1.0, K), 0.0
 
 
@@ -163,18 +161,19 @@ def _potts_prior(beta: float, graph: Any) -> Any:
 
 
 def _link_twin(chain: Chain) -> Twin:
-    state, sampler, first = chain.state.copy(), chain.partition, chain.data.first
-    graph, nu = sampler.weights_at(state)  # type: ignore[attr-defined]
+    state = chain.state.copy()
+    first = state.data.first
+    graph, nu = chain.bound.similarities.at(state)  # type: ignore[attr-defined]
     near = [
         list(zip(graph.indices[a:b].tolist(), graph.weights[a:b].tolist(), strict=True))
         for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
     ]
     links = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, near, graph.offset, ALPHA, state.rng
+        state.partition.link, state.counts.node, near, graph.offset, ALPHA, state.rng
     )
     rest = naive.Naive(
-        chain.data.likelihood,
-        [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
+        state.data.likelihood,
+        [range(first[i], first[i + 1]) for i in range(len(state.labels))],
         state.actions,
         state.labels,
         ALPHA,
@@ -195,9 +194,11 @@ def _link_twin(chain: Chain) -> Twin:
 
 def _plain_decay(links: NaiveLinks, chain: Chain, state: Any) -> None:
     """Draw ν, offset and scale, with ``p(c | ν, σ, ε)`` as its formula says: all N² pairs."""
-    at = chain.problem.states[chain.layout.nodes].tolist()
+    layout, bound = chain.bound.layout, chain.bound
+    at = layout.problem.states[layout.nodes].tolist()
     nu, offset, scale = (state.hyper[name] for name in ("nu", "offset", "scale"))
-    decay = chain.partition.decay  # type: ignore[attr-defined]
+    scales = bound.similarities.scales  # type: ignore[attr-defined]
+    decay = scales.decay
 
     def log_p(nu: float, offset: float, scale: float) -> float:
         value = 0.0
@@ -217,7 +218,7 @@ def _plain_decay(links: NaiveLinks, chain: Chain, state: Any) -> None:
         log_prior = float(prior.logpdf(value))
         return log_prior + log_likelihood() if log_prior > -math.inf else -math.inf
 
-    rng, prior = state.rng, chain.partition.nu  # type: ignore[attr-defined]
+    rng, prior = state.rng, bound.nu  # type: ignore[attr-defined]
     nu = slice_sample_log(lambda x: posterior(prior, x, lambda: log_p(x, offset, scale)), nu, rng)
     offset = slice_sample_log(
         lambda x: posterior(decay.offset, x, lambda: log_p(nu, x, scale)), offset, rng
@@ -226,7 +227,7 @@ def _plain_decay(links: NaiveLinks, chain: Chain, state: Any) -> None:
     def density(scale: float) -> float:
         return posterior(decay.scale, scale, lambda: log_p(nu, offset, scale)) + math.log(scale)
 
-    step = chain.partition.scales.step  # type: ignore[attr-defined]
+    step = scales.step
     log_density = density(scale)
     for _ in range(4):  # as often as the kernel
         stride = (1, 2, 4, 8)[int(rng.random() * 4)] * (1 if rng.random() < 0.5 else -1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 import naive
 import numpy as np
@@ -23,7 +24,7 @@ from benchmarks._measure import (
 from benchmarks._models import plane
 from onlooker import Problem
 from onlooker.partitions import DistanceDependent, GaussianDecay
-from onlooker.partitions.links.sampler import LinkOptions, economy_for
+from onlooker.partitions.ddcrp.bound import shortcuts_for
 from onlooker.worlds import CircularMotion, GridWorld
 
 
@@ -41,18 +42,16 @@ def against_the_twin() -> list[object]:
     demos, _ = world.rollout(10, 100, random_state=0)
     problem = Problem.from_demonstrations(demos, world.dynamics)
     chain = chain_of(problem, DistanceDependent(0.024), 50)
-    graph = chain.partition.similarity  # type: ignore[attr-defined]
+    graph = chain.bound.similarities.similarity  # type: ignore[attr-defined]
     near = [
         list(zip(graph.indices[a:b].tolist(), graph.weights[a:b].tolist(), strict=True))
         for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)
     ]
     state = chain.state.copy()
-    links = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, near, graph.offset, 1.0, state.rng
-    )
-    first = chain.data.first
+    links = NaiveLinks(state.partition.link, state.counts.node, near, graph.offset, 1.0, state.rng)
+    first = state.data.first
     rest = naive.Naive(
-        chain.data.likelihood,
+        state.data.likelihood,
         [range(first[i], first[i + 1]) for i in range(problem.n_nodes)],
         state.actions,
         state.labels,
@@ -74,7 +73,7 @@ def _grow(n_nodes: int) -> None:
     """Measure one size, in a process of its own: as by default, and with one set of short cuts."""
     prior = DistanceDependent(0.1, GaussianDecay(1.0, offset=10 / n_nodes))
     chain = chain_of(plane(n_nodes), prior, 5)
-    sampler = chain.partition
+    bound: Any = chain.bound
     repeats = 200 if n_nodes <= 1_000 else 20 if n_nodes <= 10_000 else 3
     cost = processor_seconds(chain.sweep, repeats) / n_nodes
     result = {
@@ -82,9 +81,9 @@ def _grow(n_nodes: int) -> None:
         "cost": cost,
         "memory": peak_memory(),
         "clusters": chain.n_controllers,
-        "neighbours": len(sampler.similarity.indices) / n_nodes,  # type: ignore[attr-defined]
+        "neighbours": len(bound.similarities.similarity.indices) / n_nodes,
     }
-    sampler.options = LinkOptions(economy=economy_for(1_000_000))  # type: ignore[attr-defined]
+    chain.updates[-1].shortcuts = shortcuts_for(1_000_000)  # type: ignore[attr-defined]
     result["same"] = processor_seconds(chain.sweep, repeats) / n_nodes
     print(json.dumps(result))
 

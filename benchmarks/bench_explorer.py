@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chains import make_plan
 from chromium import open_browser
 
 from benchmarks._measure import print_table
@@ -28,6 +27,8 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.files import write_arrays
 from onlooker.inference.draws import Draws
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
 from onlooker.partitions import DistanceDependent
 from onlooker.runs.store import describe_run
 
@@ -92,8 +93,9 @@ def store_run(
     walks += rng.random((len(walks), 1, 2))
     problem = Problem.from_demonstrations(Demonstrations(list(walks)), dynamics)
     centres = rng.random((12, 2))
-    plan = make_plan(problem, DistanceDependent(), draws=n_draws, tune=100, chains=chains, seed=0)
-    header, arrays = describe_run(plan)
+    target = Target(problem, DistanceDependent())
+    schedule = Schedule(draws=n_draws, tune=100, chains=chains)
+    header, arrays = describe_run(target, schedule)
     path.mkdir(parents=True)
     write_arrays(path / "problem.npz", arrays)
     for chain in range(chains):

@@ -27,8 +27,9 @@ from onlooker.diagnostics import scalar_row, scalars
 from onlooker.experiments import grid_circular, grid_mdp
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import DistanceDependent
+from onlooker.partitions.base import Start
+from onlooker.partitions.links.arrays import Forest
 from onlooker.partitions.links.forest import make_forest
-from onlooker.partitions.partition import Start, slot_arrays
 from onlooker.worlds import CircularMotion, GridWorld
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1)
@@ -47,21 +48,18 @@ def problem_of_grid(expert: str, size: int) -> tuple[GridWorld, Problem]:
 class Scattered(DistanceDependent):
     """The prior, whose chains start at places that have little in common."""
 
-    def sampler(self, problem: Problem) -> Any:
-        """The usual sampler, but for its start."""
-        made: Any = super().sampler(problem)
-        usual = made.start
+    def bind(self, problem: Problem) -> Any:
+        """The usual bound prior, but for its start."""
+        made: Any = super().bind(problem)
+        usual, scales = made.start, made.similarities.scales
 
-        def start(rng: np.random.Generator) -> Start:
-            _, arrays, _ = usual(rng)
-            links = _links(rng, arrays["forest.link"])
-            forest, labels, slots = make_forest(links)
-            arrays |= {f"forest.{name}": value for name, value in forest._asdict().items()}
+        def start(rng: np.random.Generator) -> Start[Forest]:
+            forest, labels, slots = make_forest(_links(rng, usual(rng).partition.link))
             hyper = {"nu": self.self_link.sample(rng)}  # type: ignore[union-attr]
             scale = self.decay.scale.sample(rng)  # type: ignore[union-attr]
-            hyper["scale"] = made.scales.scale(made.scales.index(scale))
+            hyper["scale"] = scales.scale(scales.index(scale))
             hyper["offset"] = self.decay.offset.sample(rng)  # type: ignore[union-attr]
-            return labels, arrays | slot_arrays(slots), hyper
+            return Start(labels, slots, forest, hyper)
 
         made.start = start
         return made

@@ -87,7 +87,7 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {
-    name: name for name in ("Array", "ArrayLike", "Floats", "NDArray", "Concentration", "Duration")
+    name: name for name in ("Array", "ArrayLike", "Floats", "NDArray", "Duration")
 }
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes as a list, beside the properties that autodoc finds itself

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chains import make_plan
+from chains import make_posterior
 from small_runs import made_up, plane_problem, quick
 
-from onlooker import Posterior, sample
+from onlooker import sample
 from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.hyper import CONCENTRATION, Gamma, LogUniform, PerController
-from onlooker.inference.draws import Draws
+from onlooker.hyper import CONCENTRATION, Gamma, LogUniform
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
 
@@ -34,8 +33,7 @@ def _with(log_joint, labels=None, nu=None, prior=None):
     }
     if nu is not None:
         arrays["hyper.nu"] = nu
-    plan = make_plan(PROBLEM, prior or Mixing(2), draws=shape[1], chains=shape[0], seed=0)
-    return Posterior(plan, Draws(arrays), range(shape[0]))
+    return make_posterior(PROBLEM, prior or Mixing(2), arrays, seed=0)
 
 
 NOISE = np.random.default_rng(3).normal(size=(4, 400))
@@ -44,7 +42,7 @@ NOISE = np.random.default_rng(3).normal(size=(4, 400))
 def test_scalars_do_not_depend_on_the_names_of_clusters():
     posterior = _with(NOISE)
     arrays = {**posterior.draws.arrays, "labels": 1 - posterior.labels}
-    swapped = Posterior(posterior.plan, Draws(arrays), posterior.chain_ids)
+    swapped = make_posterior(PROBLEM, posterior.prior, arrays, seed=0)
     one, other = scalars(posterior), scalars(swapped)
     assert one.keys() == other.keys()
     for name in one:
@@ -193,7 +191,7 @@ def test_the_export_survives_a_netcdf_file(tmp_path):
 
 def _drawn(prior, hyper, concentration=CONCENTRATION):
     posterior = made_up(PROBLEM, prior, hyper)
-    posterior.plan = replace(posterior.plan, concentration=concentration)
+    posterior.target = replace(posterior.target, concentration=concentration)
     return posterior
 
 
@@ -221,7 +219,7 @@ def test_the_median_decides_and_the_range_is_that_of_the_logarithm():
     assert at_bounds(_drawn(Mixing(2), {"alpha": values})) == []
 
 
-@pytest.mark.parametrize("concentration", [0.25, Gamma(2.0, 4.0), PerController()])
+@pytest.mark.parametrize("concentration", [0.25, Gamma(2.0, 4.0)])
 def test_what_is_fixed_or_has_no_bound_is_not_listed(concentration):
     assert at_bounds(_drawn(Mixing(2), {"alpha": 0.25}, concentration)) == []
 

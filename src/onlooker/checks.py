@@ -138,3 +138,15 @@ def read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def boolean(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def share(name: str, value: Any) -> None:
+    """Refuse what is not a number between 0 and 1."""
+    if positive_number(name, value) >= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")

@@ -28,7 +28,7 @@ _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
 
 
-def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior:
+def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[Any]:
     """The distance-dependent prior with the reach of a typical step.
 
     In a finite space without coordinates distances are counted in steps; where it is too large

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_R_HAT = 1.01
 LEAST_ESS = 100  # a chain
 _PROBES = 5  # nodes whose policy is watched
-_MOST_REASSIGNED = 64  # clusters, beyond which reassignment does nothing
 _AT_BOUND = 0.05  # of a prior's range of ln x
 _FEWEST = 4  # draws that split chains can be compared by
 
@@ -130,13 +129,8 @@ def check_convergence(posterior: Posterior) -> None:
 
 
 def _hint(posterior: Posterior) -> str:
-    plan = posterior.plan
-    if (
-        getattr(plan.prior, "reassign", 1) == 0
-        and posterior.n_controllers.max() <= _MOST_REASSIGNED
-    ):
-        return ", or try reassign=1 on the prior"
-    return ""
+    advice = posterior.prior.advice(int(posterior.n_controllers.max()))
+    return f", or {advice}" if advice else ""
 
 
 def _others(bad: pd.Series[float]) -> str:
@@ -163,7 +157,7 @@ def at_bounds(posterior: Posterior) -> list[AtBound]:
     its draws is nearer to it than 5 % of the prior's range, in ``ln x``.
     """
     found = []
-    for name, prior in _priors(posterior).items():
+    for name, prior in posterior.target.hyper().items():
         if not isinstance(prior, LogUniform) or name not in posterior.hyper:
             continue
         median = float(np.median(posterior.hyper[name]))
@@ -173,22 +167,6 @@ def at_bounds(posterior: Posterior) -> list[AtBound]:
         elif share >= 1 - _AT_BOUND:
             found.append(AtBound(name, "upper", prior.high, median))
     return found
-
-
-def _priors(posterior: Posterior) -> dict[str, Any]:
-    """Hyper-parameters by the names of their draws; what is fixed is a number, or None."""
-    prior, incomplete = posterior.prior, posterior.problem.incomplete
-    decay = getattr(prior, "decay", None)
-    return {
-        "alpha": posterior.plan.concentration,
-        "gamma": getattr(prior, "concentration", None),
-        "beta": getattr(prior, "beta", None),
-        "nu": getattr(prior, "self_link", None),
-        "scale": getattr(decay, "scale", None),
-        "offset": getattr(decay, "offset", None),
-        "observation_noise": None if incomplete is None else incomplete.noise,
-        **posterior.problem.parameters,
-    }
 
 
 def to_datatree(posterior: Posterior) -> xr.DataTree:
@@ -235,7 +213,7 @@ def to_datatree(posterior: Posterior) -> xr.DataTree:
         "inference_library": "onlooker",
         "inference_library_version": __version__,
         "prior": repr(posterior.prior),
-        "tuning_steps": posterior.plan.tune,
+        "tuning_steps": posterior.schedule.tune,
     }
     for group in groups.values():
         group.attrs.update(about)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -13,9 +14,8 @@ import numpy as np
 from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import unknown_parameters
-from onlooker.hyper import mixture_of
 from onlooker.inference.draws import Draws
-from onlooker.partitions.weights import Strategy
+from onlooker.partitions.base import Strategy
 from onlooker.prediction.forecast import Forecast
 from onlooker.prediction.predictor import PolicyInterval, Predictor
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from onlooker.consensus import ConsensusResult
     from onlooker.dynamics.base import Dynamics
-    from onlooker.inference.runner import Plan
+    from onlooker.inference.runner import Schedule
+    from onlooker.inference.target import Target
     from onlooker.partitions.base import PartitionPrior
     from onlooker.problem.problem import Problem
 
@@ -39,8 +40,10 @@ class Posterior:
 
     Attributes
     ----------
-    plan
-        The problem, the prior and the options that the draws come from.
+    target
+        The problem, the prior and the concentration whose posterior this is.
+    schedule
+        How many draws of how many chains, from which seed.
     labels : (chain, draw, node) int array
         Clusters, in each draw numbered by first appearance: labels mean nothing across draws.
     actions : (chain, draw, transition) int array
@@ -52,16 +55,18 @@ class Posterior:
     log_joint : (chain, draw) array
         ``ln p(s, a, z)``, controllers integrated out.
     hyper : mapping of (chain, draw) arrays
-        Draws of hyper-parameters, constant where fixed. Where each controller has an α of its
-        own there is no ``"alpha"``; see `concentration`.
+        Draws of hyper-parameters, constant where fixed.
     chain_ids : list of int
         Numbers of the chains; one that failed is missing.
     draws : Draws
         All these arrays by name.
     """
 
-    def __init__(self, plan: Plan, draws: Draws, chain_ids: Sequence[int]) -> None:
-        self.plan = plan
+    def __init__(
+        self, target: Target, schedule: Schedule, draws: Draws, chain_ids: Sequence[int]
+    ) -> None:
+        self.target = target
+        self.schedule = schedule
         self.draws = Draws({name: read_only(values) for name, values in draws.arrays.items()})
         self.chain_ids = list(chain_ids)
         self._consensus: dict[str, ConsensusResult] = {}
@@ -99,21 +104,30 @@ class Posterior:
     def thin(self, step: int) -> Self:
         """Every `step`-th draw of each chain."""
         every = slice(None, None, positive_integer("step", step))
-        return type(self)(self.plan, self.draws.take(draws=every), self.chain_ids)
+        return self._with(self.draws.take(draws=every), self.chain_ids)
 
     def chain(self, index: int) -> Self:
         """One chain alone, counted from 0."""
-        return type(self)(self.plan, self.draws.take(chains=[index]), [self.chain_ids[index]])
+        return self._with(self.draws.take(chains=[index]), [self.chain_ids[index]])
+
+    def _with(self, draws: Draws, chain_ids: Sequence[int]) -> Self:
+        schedule = replace(self.schedule, draws=draws.labels.shape[1])
+        return type(self)(self.target, schedule, draws, chain_ids)
+
+    @property
+    def info(self) -> Mapping[str, Array]:
+        """``(chain, draw)`` each: what updates of the sampler reported, such as acceptance."""
+        return MappingProxyType(self.draws.info)
 
     @property
     def problem(self) -> Problem:
         """The problem."""
-        return self.plan.problem
+        return self.target.problem
 
     @property
-    def prior(self) -> PartitionPrior:
+    def prior(self) -> PartitionPrior[Any]:
         """The prior over partitions."""
-        return self.plan.prior
+        return self.target.prior
 
     @property
     def mean_dynamics(self) -> Dynamics | None:
@@ -154,8 +168,7 @@ class Posterior:
         return self._predictor_of(self.draws.pooled())
 
     def _predictor_of(self, draws: Draws) -> Predictor:
-        mixture = mixture_of(self.plan.concentration)
-        return Predictor(self.problem, self.prior, draws, self.plan.seed, mixture)
+        return Predictor(self.problem, self.prior, draws, self.schedule.seed)
 
     @overload
     def policy(
@@ -225,14 +238,6 @@ class Posterior:
         tail = (1 - interval) / 2
         low, high = self.predictor.quantiles(queries, node, rule, (tail, 1 - tail))
         return PolicyInterval(mean, low, high)
-
-    def concentration(self) -> Array:
-        """``(N,)``: the posterior mean of the concentration α of each node's controller.
-
-        Where each controller has its own (`onlooker.hyper.PerController`), it tells those that
-        nearly always play the same action (small) from those that play many (large).
-        """
-        return self.predictor.alpha_at_nodes()
 
     # -- what happens next ----------------------------------------------------------------------
     # Where the dynamics has unknown parameters, each draw's policy acts under its own dynamics, and
@@ -344,54 +349,6 @@ class Posterior:
 
     # -- more data ------------------------------------------------------------------------------
 
-    def extend(
-        self,
-        demos: Any,
-        *,
-        draws: int | None = None,
-        tune: int = 100,
-        thin: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = True,
-        store: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        client: Any = None,
-    ) -> Posterior:
-        """The posterior given more demonstrations as well; its chains go on from these.
-
-        Every chain starts at its last draw: what was found of the old states, actions and
-        hyper-parameters stands until it is drawn again, so that few sweeps need be discarded.
-        New states join the nearest old ones at first. This posterior stays as it is.
-
-        Parameters
-        ----------
-        demos
-            Demonstrations that are new, of the same world.
-        draws, tune, thin
-            As in `onlooker.sample`; by default as many draws as here, and as thin. Many new data
-            that differ from the old ask for a longer `tune`.
-        random_state, n_jobs, progress, store, resume, client
-            As in `onlooker.sample`.
-
-        Returns
-        -------
-        Posterior
-            Of old and new data together.
-        """
-        from onlooker.inference.extension import extension
-        from onlooker.sampling import carry_out, stored_seed
-
-        plan = extension(
-            self,
-            demos,
-            stored_seed(random_state, store, resume),
-            draws=self.n_draws if draws is None else draws,
-            tune=tune,
-            thin=self.plan.thin if thin is None else thin,
-        )
-        return carry_out(plan, n_jobs, progress, store, resume, client)
-
     # -- diagnostics, in and out ----------------------------------------------------------------
 
     def summary(self) -> pd.DataFrame:
@@ -411,16 +368,16 @@ class Posterior:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one NumPy archive, under exactly the name given."""
-        from onlooker.runs.store import save_posterior
+        from onlooker.runs.store import save_run
 
-        save_posterior(self, path)
+        save_run(path, self.target, self.schedule, self.draws, self.chain_ids)
 
     @classmethod
     def load(
         cls,
         path: str | os.PathLike[str],
         *,
-        prior: PartitionPrior | None = None,
+        prior: PartitionPrior[Any] | None = None,
         dynamics: Dynamics | None = None,
     ) -> Self:
         """Read a file that `save` wrote, or the store of a run, be it finished or going on.
@@ -433,6 +390,6 @@ class Posterior:
         prior, dynamics
             To be given where they hold code of your own, which is not stored.
         """
-        from onlooker.runs.store import load_posterior
+        from onlooker.runs.store import load_run
 
-        return cls(*load_posterior(path, prior, dynamics))
+        return cls(*load_run(path, prior, dynamics))

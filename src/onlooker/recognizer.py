@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
-from onlooker.hyper import Concentration, Prior
+from onlooker.hyper import Prior
 from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import DistanceDependent
-from onlooker.partitions.base import PartitionPrior
-from onlooker.partitions.weights import Strategy
+from onlooker.partitions.base import Hyper, PartitionPrior, Strategy
 from onlooker.problem.problem import Problem
 from onlooker.sampling import sample
 
@@ -69,11 +68,11 @@ client, random_state
     def __init__(
         self,
         dynamics: Dynamics,
-        partition: PartitionPrior | None = None,
+        partition: PartitionPrior[Any] | None = None,
         *,
         nodes: Literal["visited", "all"] | Any = "visited",
         extrapolate: Strategy | None = None,
-        concentration: Concentration = 1.0,
+        concentration: Hyper = 1.0,
         collapsed: bool = True,
         draws: int = 1000,
         tune: int = 500,

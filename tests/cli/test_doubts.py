@@ -27,7 +27,7 @@ def test_a_decay_in_other_units_is_told_of_with_one_that_fits(prior):
     dynamics = DisplacementDynamics.compass(24, step=250.0, sigma=50.0)
     problem = Problem.from_demonstrations(METRES, dynamics)
     with pytest.warns(GeometryWarning, match=r"decay=GaussianDecay\(1\.9e\+02"):
-        prior.sampler(problem)
+        prior.bind(problem)
 
 
 @pytest.mark.parametrize("prior", [DistanceDependent(), Potts(3)], ids=["ddcrp", "potts"])
@@ -35,7 +35,7 @@ def test_integer_states_without_coordinates_are_told_of(prior):
     world = GridWorld(5)
     demos, _ = world.rollout(20, 5, random_state=0)
     with pytest.warns(GeometryWarning, match="integer states without coordinates"):
-        prior.sampler(Problem.from_demonstrations(demos, world.dynamics))
+        prior.bind(Problem.from_demonstrations(demos, world.dynamics))
 
 
 def test_the_papers_examples_give_no_cause_for_doubt():
@@ -43,11 +43,11 @@ def test_the_papers_examples_give_no_cause_for_doubt():
     demos, _ = grid.rollout(20, 5, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        DistanceDependent().sampler(Problem.from_demonstrations(DEMOS, WORLD.dynamics))
+        DistanceDependent().bind(Problem.from_demonstrations(DEMOS, WORLD.dynamics))
         problem = Problem.from_demonstrations(demos, grid.dynamics, nodes="all")
-        DistanceDependent(coordinates=grid.coordinates).sampler(problem)
-        Potts(3, metric=np.ones((25, 25)) - np.eye(25)).sampler(problem)
-        DistanceDependent(decay=GaussianDecay(2.0), coordinates=np.arange(25)).sampler(problem)
+        DistanceDependent(coordinates=grid.coordinates).bind(problem)
+        Potts(3, metric=np.ones((25, 25)) - np.eye(25)).bind(problem)
+        DistanceDependent(decay=GaussianDecay(2.0), coordinates=np.arange(25)).bind(problem)
 
 
 def test_the_directions_of_a_compass_are_known():

@@ -214,12 +214,13 @@ def test_prior_and_sampler_agree_on_the_joint_of_noise_step_and_data():
     problem = Problem(node_of, dynamics.log_likelihood(states[node_of], ends), states)
     problem.set_world(dynamics, ends)
     chain = make_chain(problem, Mixing(2, 1.0), alpha=ALPHA, rng=rng)
+    dynamics = chain.update("dynamics")
     found = []
     for _ in range(10_000):
         chain.sweep()
         moves = draw_moves(chain.state.hyper, chain.state.actions)
-        chain.parameters.model.moves[:] = moves
-        chain.parameters.set(chain.state.hyper)
+        dynamics.model.moves[:] = moves
+        dynamics.prepare(chain.state)
         found.append(geweke_numbers(chain.state.hyper, chain.state.actions, moves))
     assert worst_z(np.array(expected), np.array(found)) < LIMIT
 

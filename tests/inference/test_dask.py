@@ -85,21 +85,21 @@ def test_a_worker_that_is_killed_in_mid_run_costs_nothing(client, monkeypatch):
 class _Fragile(Mixing):
     """Fails in the second chain, wherever it runs."""
 
-    def sampler(self, problem):
-        sampler = super().sampler(problem)
-        right = sampler.start
+    def bind(self, problem):
+        bound = super().bind(problem)
+        right = bound.start
 
         def start(rng):
             if rng.bit_generator.seed_seq.spawn_key == (1,):
                 raise ArithmeticError("out of luck")
             return right(rng)
 
-        sampler.start = start
-        return sampler
+        bound.start = start
+        return bound
 
 
 def test_a_chain_that_dies_there_is_reported_and_the_others_are_kept(client):
-    with pytest.warns(ChainFailedWarning, match=r"chain 1 died .*out of luck"):
+    with pytest.warns(ChainFailedWarning, match=r"chain 1 failed .*out of luck"):
         part = quick(PROBLEM, _Fragile(3), client=client, **OPTIONS)
     assert part.chain_ids == [0, 2]
     np.testing.assert_array_equal(part.labels, quick(PROBLEM, Mixing(3), **OPTIONS).labels[[0, 2]])

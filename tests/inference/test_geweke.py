@@ -10,10 +10,8 @@ from agreement import LIMIT, canonical, worst_z
 from chains import make_chain
 
 from onlooker import Problem
-from onlooker.gibbs.state import Data
 from onlooker.hyper import Exponential
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
-from onlooker.problem.problem import Layout
 
 ALPHA = 0.4
 GAMMA = 1.5
@@ -89,7 +87,6 @@ def by_the_sampler(prior, n, rng, *, collapsed, alpha=ALPHA):
         NODE_OF, np.log(CONFUSION[rng.integers(N_ACTIONS, size=len(NODE_OF))]), STATES
     )
     chain = make_chain(problem, prior, alpha=alpha, collapsed=collapsed, rng=rng)
-    layout: Layout = chain.layout
     found = []
     for _ in range(n):
         chain.sweep()
@@ -97,7 +94,7 @@ def by_the_sampler(prior, n, rng, *, collapsed, alpha=ALPHA):
             np.cumsum(CONFUSION[chain.state.actions], axis=1) < rng.random((len(NODE_OF), 1))
         ).sum(axis=1)
         likelihood = np.ascontiguousarray(CONFUSION[:, np.minimum(symbols, N_ACTIONS - 1)].T)
-        chain.data = Data(layout.first, likelihood)
+        chain.state.data = chain.state.data._replace(likelihood=likelihood)
         found.append(statistics(chain.labels, chain.actions, chain.state.hyper.get("nu")))
     return np.array(found)
 

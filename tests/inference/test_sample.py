@@ -136,7 +136,7 @@ def test_without_a_seed_runs_differ():
 
 
 def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
-    with pytest.warns(ChainFailedWarning, match=r"chain 1 died .*out of luck.*2 of 3 chains"):
+    with pytest.warns(ChainFailedWarning, match=r"chain 1 failed .*out of luck.*2 of 3 chains"):
         posterior = quick(PROBLEM, Mortal(3), chains=3, draws=40, n_jobs=1)
     assert posterior.chain_ids == [0, 2]
     whole = quick(PROBLEM, Mixing(3), chains=3, draws=40)

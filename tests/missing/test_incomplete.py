@@ -12,8 +12,7 @@ from unseen_states import ALPHA, MODELS, run
 from onlooker import Problem
 from onlooker.dynamics import TabularDynamics
 from onlooker.incomplete import IncompleteDemonstrations
-from onlooker.inference import imputation
-from onlooker.inference.chain import Chain
+from onlooker.inference import unseen
 from onlooker.missing import paths
 from onlooker.partitions import Mixing
 
@@ -102,23 +101,23 @@ def test_impossible_moves_are_never_imputed():
 
 def _any_policy(monkeypatch):
     """Any action, as if the policy were not known."""
-    right = imputation.draw_paths
+    right = unseen.draw_paths
 
     def wrong(path, actions, move_of, transition, gaps, policy, moves, rng):
         flat = np.full_like(policy, 1.0 / policy.shape[1])
         return right(path, actions, move_of, transition, gaps, flat, moves, rng)
 
-    monkeypatch.setattr(imputation, "draw_paths", wrong)
+    monkeypatch.setattr(unseen, "draw_paths", wrong)
 
 
 def _mean_instead_of_draw(monkeypatch):
     """The mean of the controllers instead of a draw: gaps are not independent given it."""
 
-    def wrong(chain):
-        controllers = chain.state.counts.cluster + chain.alpha
+    def wrong(state):
+        controllers = state.counts.cluster + state.hyper["alpha"]
         return controllers / controllers.sum(axis=1, keepdims=True)
 
-    monkeypatch.setattr(Chain, "controllers_given_counts", wrong)
+    monkeypatch.setattr(unseen, "controllers_given_counts", wrong)
 
 
 STAY_OR_SWAP = TabularDynamics(
@@ -129,7 +128,7 @@ LOOPS = [[0, -1, 0]] * 4
 
 
 def _impute(chain):
-    chain.imputer.update(chain)
+    chain.update("unseen")(chain.state)
 
 
 def loops():

@@ -110,7 +110,7 @@ def test_the_log_joint_is_that_of_the_completed_problem():
     chain = make_chain(problem, prior, rng=rng)
     for _ in range(3):
         chain.sweep()
-    path = chain.state.arrays["path"]
+    path = chain.state.unseen.states
     offsets = problem.incomplete.offsets
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -118,7 +118,7 @@ def test_the_log_joint_is_that_of_the_completed_problem():
             np.split(path, offsets[1:-1]), ring_dynamics(6), nodes="all"
         )
     loglik = whole.loglik[np.arange(whole.n_transitions), chain.actions].sum()
-    assert chain.imputer.log_likelihood(chain) == pytest.approx(loglik)
+    assert chain.update("unseen").log_density(chain.state) == pytest.approx(loglik)
     counts = np.zeros((6, 3), dtype=int)
     np.add.at(counts, (whole.node_of, chain.actions), 1)
     np.testing.assert_array_equal(chain.state.counts.node, counts)

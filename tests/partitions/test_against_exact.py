@@ -24,7 +24,7 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
-from onlooker.partitions.links.kernels import Economy
+from onlooker.partitions.links.kernels import Shortcuts
 
 FINITE = {
     "static": (Static(), lambda: posterior_of("static")),
@@ -81,14 +81,14 @@ def test_link_sampler_matches_the_enumerated_posterior(case):
 
 
 @pytest.mark.parametrize(
-    "economy",
-    [Economy(0, 1, 1 << 62), Economy(1, 1, 1 << 62), Economy(2, 1, 1), Economy(100, 1, 1)],
+    "shortcuts",
+    [Shortcuts(0, 1, 1 << 62), Shortcuts(1, 1, 1 << 62), Shortcuts(2, 1, 1), Shortcuts(100, 1, 1)],
     ids=["one-candidate", "from-two-clusters", "from-three-and-short-walks", "short-walks"],
 )
-def test_short_cuts_leave_the_posterior_as_it_is(economy):
+def test_short_cuts_leave_the_posterior_as_it_is(shortcuts):
     prior = DistanceDependent(Exponential(0.5), GaussianDecay(0.8, 0.5))
     oracle = posterior_of("ddcrp", nu=scipy.stats.expon(scale=0.5), weights=decayed(0.8, 0.5))
-    draws = run(prior, sweeps=2 * SWEEPS, economy=economy)
+    draws = run(prior, sweeps=2 * SWEEPS, shortcuts=shortcuts)
     assert exact.compare(draws, oracle, alpha=ALPHA) == []
 
 

@@ -13,10 +13,11 @@ from chains import make_chain
 from naive_links import NaiveLinks
 
 from onlooker import Problem
-from onlooker.gibbs.slices import log_link_normaliser, slice_sample_log
+from onlooker.gibbs.slices import slice_sample_log
 from onlooker.hyper import Exponential
 from onlooker.partitions import DistanceDependent, GaussianDecay
-from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
+from onlooker.partitions.ddcrp.bound import SelfLink
+from onlooker.partitions.links.kernels import log_link_normaliser
 
 ALPHA = 0.1
 K = 3
@@ -290,38 +291,41 @@ def test_a_wrong_link_step_is_caught(broken):
     assert exact.compare(link_draws(broken), link_oracle(), alpha=ALPHA)
 
 
-class PowerOfNuByClusters(LinkSampler):
-    def _draw_nu(self, state, prior):
-        links = state.arrays["forest.link"]
-        n_clusters = len(set(exact.components(links.tolist())))
+class PowerOfNuByClusters(SelfLink):
+    def __call__(self, state):
+        n_clusters = len(set(exact.components(state.partition.link.tolist())))
+        row_sums = self.similarities.row_sums(state)
 
         def log_density(nu):
-            fit = n_clusters * np.log(nu) - log_link_normaliser(nu, self.similarity.row_sums)
-            return fit + prior.logpdf(nu)
+            fit = n_clusters * np.log(nu) - log_link_normaliser(nu, row_sums)
+            return fit + self.prior.logpdf(nu)
 
-        return slice_sample_log(log_density, state.hyper["nu"], state.rng)
+        state.hyper["nu"] = slice_sample_log(log_density, state.hyper["nu"], state.rng)
+        return {}
 
 
-class NormaliserForgotten(LinkSampler):
-    def _draw_nu(self, state, prior):
-        links = state.arrays["forest.link"]
+class NormaliserForgotten(SelfLink):
+    def __call__(self, state):
+        links = state.partition.link
         n_self = int(np.count_nonzero(links == np.arange(len(links))))
 
         def log_density(nu):
-            return n_self * np.log(nu) + prior.logpdf(nu)
+            return n_self * np.log(nu) + self.prior.logpdf(nu)
 
-        return slice_sample_log(log_density, state.hyper["nu"], state.rng)
+        state.hyper["nu"] = slice_sample_log(log_density, state.hyper["nu"], state.rng)
+        return {}
 
 
-def nu_draws(sampler_type, sweeps=10_000, seed=0):
+def nu_draws(step, sweeps=10_000, seed=0):
     problem = Problem(NODE_OF, LOGLIK, COORDINATES)
     prior = DistanceDependent(Exponential(NU_MEAN), GaussianDecay(0.8, 0.1))
-    graph = prior.geometry(problem).similarity(prior.decay)
-    sampler = sampler_type(problem.layout, graph, prior.self_link, LinkOptions())
+    bound = prior.bind(problem)
+    links, nu = bound.updates(collapsed=True)
+    bound.updates = lambda collapsed: [links, step(bound.similarities, nu.prior, "slice")]
     draws = {"labels": [], "actions": [], "nu": []}
     for stream in np.random.SeedSequence(seed).spawn(2):
         rng = np.random.default_rng(stream)
-        chain = make_chain(problem, prior, bound=sampler, alpha=ALPHA, rng=rng)
+        chain = make_chain(problem, prior, bound=bound, alpha=ALPHA, rng=rng)
         for _ in range(sweeps):
             chain.sweep()
             draws["labels"].append(chain.labels)
@@ -335,7 +339,7 @@ def nu_draws(sampler_type, sweeps=10_000, seed=0):
 
 
 def test_the_right_step_for_nu_passes():
-    assert exact.compare(nu_draws(LinkSampler), link_oracle(), alpha=ALPHA) == []
+    assert exact.compare(nu_draws(SelfLink), link_oracle(), alpha=ALPHA) == []
 
 
 @pytest.mark.parametrize("broken", [PowerOfNuByClusters, NormaliserForgotten])

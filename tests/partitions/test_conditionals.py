@@ -4,6 +4,8 @@ The slow sampler tests compare whole posteriors; here one variable is drawn agai
 all others stay as they are.
 """
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from chains import make_chain
@@ -13,7 +15,7 @@ from scipy.stats import chi2
 
 from onlooker import Problem
 from onlooker.gibbs.actions import collapsed_actions
-from onlooker.gibbs.state import Counts, Data, make_tables
+from onlooker.gibbs.arrays import Counts, Data, make_tables
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -24,7 +26,6 @@ from onlooker.partitions import (
 )
 from onlooker.partitions.indicators import update_indicators
 from onlooker.partitions.links.kernels import update_links
-from onlooker.partitions.partition import slots_of
 
 ALPHA = 0.7
 DRAWS = 4_000
@@ -62,7 +63,7 @@ def started(prior, n_own=3, collapsed=True):
 
 def similarity(chain, decay):
     """f(d_ij) between the chain's places."""
-    places = chain.problem.states[chain.layout.nodes]
+    places = chain.problem.states[chain.bound.layout.nodes]
     return decay(np.linalg.norm(places[:, None] - places[None], axis=2))
 
 
@@ -76,23 +77,27 @@ def last_node(chain):
     return i, phi, psi, zeta
 
 
+def from_node(i):
+    """The kernel, drawing from node i on only."""
+    return lambda start, *others: update_indicators(max(start, i), *others)
+
+
 def drawn_labels(chain, n_slots):
     """How often the last place is given each label, the others staying as they are."""
     state, i = chain.state, chain.problem.n_nodes - 1
-    prior = chain.partition._prior
-    prior = prior(state) if callable(prior) else prior._replace(new=state.hyper["gamma"])
     counts = np.zeros(n_slots, dtype=int)
-    for _ in range(DRAWS):
-        update_indicators(
-            i, state.labels, state.counts, slots_of(state), prior, chain._scheme(), state.rng
-        )
-        counts[state.labels[i]] += 1
+    with patch("onlooker.partitions.indicators.update_indicators", from_node(i)):
+        for _ in range(DRAWS):
+            chain.update("indicators")(state)
+            counts[state.labels[i]] += 1
     return counts
 
 
 def test_collapsed_actions_follow_the_other_actions_of_their_cluster():
     ell, xi, n = np.array([0.5, 1.0, 0.2]), np.array([4, 1, 2]), DRAWS
-    data = Data(np.arange(n + 1), np.tile(ell, (n, 1)))  # each transition in a cluster of its own
+    data = Data(  # each transition in a cluster of its own
+        np.arange(n + 1), np.tile(ell, (n, 1)), np.arange(n), np.zeros(n)
+    )
     counts = Counts(
         np.tile([1, 0, 0], (n, 1)).astype(np.int32),
         np.tile(xi, (n, 1)).astype(np.int32),
@@ -100,7 +105,7 @@ def test_collapsed_actions_follow_the_other_actions_of_their_cluster():
         np.ones(n, dtype=np.int64),
     )
     actions, labels = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
-    tables, rng = make_tables(ALPHA, 3, n, n), np.random.default_rng(0)
+    tables, rng = make_tables(ALPHA, 3, n), np.random.default_rng(0)
     collapsed_actions(actions, labels, counts, data, tables, rng)
     weights = ell * (xi - np.array([1, 0, 0]) + ALPHA)
     assert is_drawn_from(np.bincount(actions, minlength=3), weights)
@@ -119,7 +124,7 @@ def test_a_label_is_drawn_by_prior_times_dm_ratio_and_wrong_weights_are_caught()
 def test_a_label_given_controllers_is_drawn_by_their_probabilities():
     chain = started(Uniform(3), collapsed=False)
     _, phi, *_ = last_node(chain)
-    weights = np.prod(chain.state.arrays["controllers"] ** phi, axis=1)
+    weights = np.prod(chain.state.controllers**phi, axis=1)
     assert is_drawn_from(drawn_labels(chain, 3), weights)
 
 
@@ -157,8 +162,8 @@ def components(links):
 def test_a_link_is_drawn_by_similarity_times_merge_ratio():
     decay, nu = GaussianDecay(0.8, 0.05), 0.3
     chain = started(DistanceDependent(nu, decay))
-    state, sampler = chain.state, chain.partition
-    links = state.arrays["forest.link"]
+    state, bound = chain.state, chain.bound
+    links = state.partition.link
     weights = similarity(chain, decay)[0]
     weights[0] = nu
     component = components(np.r_[0, links[1:]])  # the first place's link is taken away
@@ -173,10 +178,10 @@ def test_a_link_is_drawn_by_similarity_times_merge_ratio():
         copied = state.copy()
         copied.rng = state.rng
         update_links(
-            copied.labels, sampler.forest(copied), slots_of(copied), copied.counts, chain.tables,
-            sampler.graph, nu, sampler._economy, copied.rng,
+            copied.labels, copied.partition, copied.slots, copied.counts, copied.tables,
+            bound.similarities.graph, nu, bound.shortcuts, copied.rng,
         )  # fmt: skip
-        counts[copied.arrays["forest.link"][0]] += 1
+        counts[copied.partition.link[0]] += 1
     assert is_drawn_from(counts, weights)
 
 

@@ -15,8 +15,9 @@ from small_runs import assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior, Problem
 from onlooker.hyper import Exponential, Gamma, LogUniform
-from onlooker.partitions import GaussianDecay, Potts, indicator_samplers
+from onlooker.partitions import GaussianDecay, Potts
 from onlooker.partitions.geometry import Geometry, symmetrised
+from onlooker.partitions.potts import bound as potts_bound
 from onlooker.partitions.potts.exchange import Exchange, agreement, edges_of, swendsen_wang
 
 K = 3
@@ -195,7 +196,7 @@ def beta_problems(monkeypatch, kind, sweeps=4_000, auxiliary=10):
         exchange.rate = 1.0
         return exchange
 
-    monkeypatch.setattr(indicator_samplers, "Exchange", make)
+    monkeypatch.setattr(potts_bound, "Exchange", make)
     node_of, loglik, n_nodes, coordinates = exact.sharp_problem()
     potts = Potts(
         K, beta=BETA, decay=GaussianDecay(3.0), n_neighbors=None, auxiliary_sweeps=auxiliary
@@ -259,9 +260,9 @@ def test_a_constant_attraction_of_all_pairs_is_refused_while_beta_is_inferred():
     problem = plane_problem()
     decay = GaussianDecay(1.0, offset=0.1)
     with pytest.raises(ValueError, match="offset to 0, or n_neighbors to a number, or fix beta"):
-        Potts(3, beta=BETA, decay=decay, n_neighbors=None).sampler(problem)
-    Potts(3, beta=BETA, decay=decay, n_neighbors=4).sampler(problem)
-    Potts(3, beta=1.0, decay=decay, n_neighbors=None).sampler(problem)
+        Potts(3, beta=BETA, decay=decay, n_neighbors=None).bind(problem)
+    Potts(3, beta=BETA, decay=decay, n_neighbors=4).bind(problem)
+    Potts(3, beta=1.0, decay=decay, n_neighbors=None).bind(problem)
 
 
 def test_draws_of_beta_are_kept_stored_and_gone_on_with(tmp_path):
@@ -283,15 +284,18 @@ def test_a_fixed_beta_is_reported_and_stays():
     assert set(posterior.hyper["beta"].ravel()) == {0.7}
 
 
-def test_an_inferred_beta_enters_the_log_joint_and_the_indicators():
+def test_an_inferred_beta_enters_the_log_joint_and_the_indicators(monkeypatch):
     problem = Problem(enumerated.NODE_OF, enumerated.LOGLIK, enumerated.COORDINATES)
     chain = make_chain(problem, Potts(K, beta=BETA, n_neighbors=2), rng=np.random.default_rng(0))
     chain.sweep()
     before = chain.log_joint()
     chain.state.labels[:] = 0
     chain.state.hyper["beta"] += 1.0
-    s = agreement(chain.state.labels, chain.partition.exchange.edges)
+    s = agreement(chain.state.labels, chain.bound.exchange.edges)
     beta = chain.state.hyper["beta"]
-    assert chain.partition.log_prior(chain.state) == pytest.approx(beta * s)
+    assert chain.bound.log_prior(chain.state) == pytest.approx(beta * s)
     assert np.isfinite(before)
-    assert chain.partition._prior(chain.state).beta == beta
+    seen = []
+    monkeypatch.setattr(potts_bound, "draw_indicators", lambda _, prior: seen.append(prior) or 0.0)
+    chain.update("indicators")(chain.state)
+    assert seen[0].beta == beta

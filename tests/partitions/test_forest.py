@@ -8,20 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import Problem
-from onlooker.gibbs.state import Counts, count
+from onlooker.gibbs.arrays import count
 from onlooker.partitions import DistanceDependent, GaussianDecay
-from onlooker.partitions.indicators import Slots
+from onlooker.partitions.ddcrp.bound import shortcuts_for
 from onlooker.partitions.links.forest import (
     CHILD,
     NEXT,
-    Forest,
     count_reach,
-    cut,
     make_forest,
     reach,
-    settle,
+    remove_link,
+    set_link,
 )
-from onlooker.partitions.links.sampler import LinkOptions, economy_for
 
 N_ACTIONS = 3
 
@@ -45,9 +43,9 @@ class Graph:
         size = self.counts.size[home]
         n = count_reach(i, self.forest, self.walk, size, len(self.labels), self.rng)
         state = (self.labels, self.forest, self.slots, self.counts)
-        cut(i, n, self.walk, *state, self.part)
+        remove_link(i, n, self.walk, *state, self.part)
         self.check_parted(i)
-        settle(i, j, home, self.walk, *state, self.part)
+        set_link(i, j, home, self.walk, *state, self.part)
 
     def check_parted(self, i):
         """While the link is away: labels are components, counts are theirs."""
@@ -85,12 +83,12 @@ def check(forest, labels, slots, counts, actions, first):
         members = forest.pool[forest.start[k] : forest.start[k] + counts.size[k]]
         assert sorted(members.tolist()) == np.flatnonzero(labels == k).tolist()
         assert np.array_equal(forest.at[members], np.arange(len(members)))
-        assert counts.size[k] <= forest.room[k]
+        assert counts.size[k] <= forest.capacity[k]
     for j in range(n):
-        listed, i = [], forest.kin[j, CHILD]
+        listed, i = [], forest.siblings[j, CHILD]
         while i >= 0:
             listed.append(int(i))
-            i = forest.kin[i, NEXT]
+            i = forest.siblings[i, NEXT]
         assert sorted(listed) == [i for i in range(n) if forest.link[i] == j and i != j]
 
 
@@ -151,13 +149,17 @@ def test_sweeps_keep_labels_and_counts_right(few):
     states = rng.uniform(0, 10, size=(300, 2))
     problem = Problem(rng.integers(300, size=400), rng.normal(size=(400, N_ACTIONS)), states)
     prior = DistanceDependent(0.5, GaussianDecay(1.0, 0.01))
-    sampler = prior.sampler(problem)
-    sampler.options = LinkOptions(economy=economy_for(300)._replace(few=few))
-    chain = make_chain(problem, prior, bound=sampler, alpha=0.5, rng=rng)
+    bound = prior.bind(problem)
+    bound.shortcuts = shortcuts_for(300)._replace(max_exact=few)
+    chain = make_chain(problem, prior, bound=bound, alpha=0.5, rng=rng)
     for _ in range(30):
         chain.sweep()
         state = chain.state
-        slots = Slots(state.arrays["slots"], state.arrays["slot_at"], state.arrays["n_slots"])
-        forest = Forest(*(state.arrays[f"forest.{name}"] for name in Forest._fields))
-        counts = Counts(*state.counts)
-        check(forest, state.labels, slots, counts, state.actions, chain.data.first)
+        check(
+            state.partition,
+            state.labels,
+            state.slots,
+            state.counts,
+            state.actions,
+            state.data.first,
+        )

@@ -97,10 +97,10 @@ def test_row_sums_and_log_prior_follow_the_drawn_decay():
     f = exact.gaussian_decay(hyper["scale"], hyper["offset"])(DISTANCES)
     np.fill_diagonal(f, 0.4)
     expected = np.log(f[np.arange(N), chain.links] / f.sum(axis=1)).sum()
-    assert chain.partition.log_prior(chain.state) == pytest.approx(expected, rel=1e-10)
+    assert chain.bound.log_prior(chain.state) == pytest.approx(expected, rel=1e-10)
     others = f.sum(axis=1) - 0.4
-    nodes = chain.layout.nodes
-    np.testing.assert_allclose(chain.partition.row_sums_at(chain.state), others[nodes])
+    nodes = chain.bound.layout.nodes
+    np.testing.assert_allclose(chain.bound.similarities.row_sums(chain.state), others[nodes])
 
 
 def test_few_graphs_are_kept_where_they_are_large(monkeypatch):

@@ -19,11 +19,10 @@ from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.gibbs.actions import ordinary_actions
 from onlooker.gibbs.dirichlet import dirichlet
-from onlooker.gibbs.state import Point
 from onlooker.gibbs.summed import log_fits, update_controllers
 from onlooker.hyper import Exponential
 from onlooker.partitions import DistanceDependent, GaussianDecay
-from onlooker.partitions.links.kernels import Economy
+from onlooker.partitions.links.kernels import Shortcuts
 from onlooker.partitions.links.summed import link_parts
 from onlooker.worlds import CircularMotion
 
@@ -32,7 +31,8 @@ from onlooker.worlds import CircularMotion
 
 def twin_of(chain):
     links = twins.link_twin(chain)
-    state, first = chain.state.copy(), chain.data.first
+    state = chain.state.copy()
+    first = state.data.first
     owned = [slice(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)]
     twin = NaiveReassignment(
         links.links,
@@ -40,7 +40,7 @@ def twin_of(chain):
         links.offset,
         twins.ALPHA,
         state.rng,
-        [chain.data.likelihood[rows].tolist() for rows in owned],
+        [state.data.likelihood[rows].tolist() for rows in owned],
         [state.actions[rows].tolist() for rows in owned],
     )
     twin.list_in_links()
@@ -56,12 +56,12 @@ def test_a_pass_equals_its_twin(seed, start, offset):
     moved = 0
     for _ in range(4):
         twin.update_links(0.3)
-        chain.partition._draw_links(chain.state, chain.data, chain._scheme())
+        chain.update("links")(chain.state)
         before = canonical(twin.labels())
         twin.reassign()
-        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        chain.update("summed")(chain.state)
         moved += canonical(twin.labels()) != before
-        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        assert chain.state.partition.link.tolist() == twin.links
         assert canonical(chain.state.labels) == canonical(twin.labels())
         assert chain.state.actions.tolist() == [a for rows in twin.actions for a in rows]
         assert chain.state.counts.node.tolist() == twin.phi
@@ -76,7 +76,7 @@ def test_the_number_of_clusters_stays():
     n = chain.n_controllers
     assert n > 1
     for _ in range(20):
-        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        chain.update("summed")(chain.state)
         assert chain.n_controllers == n
 
 
@@ -91,10 +91,10 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path):
 def test_with_more_clusters_than_are_summed_over_nothing_is_done():
     chain = twins.link_chain(1, "nearest", decay=GaussianDecay(0.8, 0.1))
     few = chain.n_controllers - 1
-    options = chain.partition.options
-    chain.partition.options = replace(options, economy=chain.partition._economy._replace(few=few))
+    summed = chain.update("summed")
+    summed.shortcuts = summed.shortcuts._replace(max_exact=few)
     before = chain.state.copy()
-    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    assert summed(chain.state) == {"done": 0.0}
     assert (chain.state.actions == before.actions).all()
     assert chain.state.rng.random() == before.rng.random()
 
@@ -127,7 +127,7 @@ def test_an_inferred_concentration_matches_the_enumerated_posterior():
 @pytest.mark.parametrize("longest", [1, 2])
 def test_walks_that_are_given_up_match_the_enumerated_posterior(longest):
     prior, oracle = enumerated.DISTANCE_DEPENDENT["all-pairs"]
-    draws = draws_of(prior, economy=Economy(100, 1, longest))
+    draws = draws_of(prior, shortcuts=Shortcuts(100, 1, longest))
     assert exact.compare(draws, oracle(), alpha=enumerated.ALPHA) == []
 
 
@@ -145,10 +145,11 @@ def two_groups(decay, n=60, per=100, **options):
     problem = Problem(node_of, loglik, places)
     links = np.maximum(np.arange(2 * n) - 1, 0)
     links[n] = n
-    point = Point(np.repeat([0, 1], n), plays[node_of], {"alpha": 1.0, "nu": 0.1}, links)
-    prior = DistanceDependent(0.1, decay, **options)
-    rng = np.random.default_rng(0)
-    return make_chain(problem, prior, rng=rng, point=point)
+    prior = DistanceDependent(0.1, decay, reassign=1, **options)
+    chain = make_chain(problem, prior, rng=np.random.default_rng(0))
+    layout = chain.bound.layout
+    chain.place_links(layout.place[links[layout.nodes]], plays[node_of][layout.data.order])
+    return chain
 
 
 @pytest.mark.parametrize("n_neighbors", [4, None])
@@ -156,9 +157,9 @@ def test_a_cluster_out_of_reach_is_never_joined_however_well_it_fits(n_neighbors
     offset = 0.0 if n_neighbors is None else 0.01
     chain = two_groups(GaussianDecay(2.0, offset), n_neighbors=n_neighbors)
     for _ in range(3):
-        chain.partition._reassign(chain.state, chain.data, chain._scheme())
+        chain.update("summed")(chain.state)
         assert np.isfinite(chain.log_joint())
-        assert chain.state.arrays["forest.link"].min() >= 0
+        assert chain.state.partition.link.min() >= 0
         assert chain.n_controllers == 2
         assert (chain.labels[:60] != chain.labels[60:]).all()
 
@@ -167,7 +168,7 @@ def test_a_cluster_out_of_reach_is_never_joined_however_well_it_fits(n_neighbors
 def test_a_link_that_lost_its_weight_stays_if_no_other_has_any():
     chain = two_groups(GaussianDecay(1e-3))  # no node has a neighbour at all
     links = chain.links.copy()
-    chain.partition._reassign(chain.state, chain.data, chain._scheme())
+    chain.update("summed")(chain.state)
     assert (chain.links == links).all()
 
 
@@ -181,26 +182,29 @@ def broken_pass(fault):
     )
 
     @njit
-    def wrong(labels, actions, forest, slots, counts, tables, data, graph, economy, rng):
+    def wrong(labels, actions, forest, slots, counts, tables, data, graph, shortcuts, rng):
         if slots.n[0] < 2:
-            return
+            return False
         controllers = np.empty(counts.cluster.shape)
         for p in range(slots.n[0]):
             k = slots.order[p]
-            dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
-        update_controllers(controllers, slots, forest, counts, tables, data, rng)
+            dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
+        update_controllers(
+            controllers, slots, forest.pool, forest.start, counts.size, tables.alpha, data, rng
+        )
         fits = log_fits(controllers, slots, data)
         if twice:
             fits *= 2.0
         if alone:  # as if the part were of nodes that nothing is known about
             fits[:] = 0.0
-        link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
+        link_parts(labels, forest, slots, counts, fits, graph, shortcuts, rng)
         if stale:
             for p in range(slots.n[0]):
                 k = slots.order[p]
-                dirichlet(controllers[k], counts.cluster[k], tables.alpha[0], rng)
+                dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
         if not forget:
             ordinary_actions(actions, labels, counts, data, controllers, rng)
+        return True
 
     return wrong
 
@@ -210,7 +214,7 @@ def compared(monkeypatch, fault, alpha=0.1):
 
     Actions are hard to tell apart and α is small, so that actions follow their clusters.
     """
-    monkeypatch.setattr("onlooker.partitions.links.sampler.reassign", broken_pass(fault))
+    monkeypatch.setattr("onlooker.partitions.ddcrp.bound.summed_pass", broken_pass(fault))
     problem = Problem(enumerated.NODE_OF, 0.3 * enumerated.LOGLIK, enumerated.COORDINATES)
     weights = enumerated.decayed(0.8, 0.1)
     oracle = exact.ddcrp(problem.node_of, problem.loglik, enumerated.N, alpha, 1.5, weights)

@@ -15,43 +15,39 @@ from onlooker.partitions import (
     Uniform,
 )
 from onlooker.partitions.indicators import update_indicators  # noqa: F401  (compiled once)
-from onlooker.partitions.links.kernels import Economy, update_links
-from onlooker.partitions.links.sampler import LinkOptions, LinkSampler
+from onlooker.partitions.links.kernels import Shortcuts, update_links
 
 
 def twin_of(chain, kind=naive.Naive):
     """The twin at the chain's state, with the same generator state."""
     state = chain.state.copy()
-    first = chain.data.first
-    used = None
-    if "slots" in state.arrays:
-        used = state.arrays["slots"][: state.arrays["n_slots"][0]]
+    first = state.data.first
     twin = kind(
-        chain.data.likelihood,
+        state.data.likelihood,
         [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
         state.actions,
         state.labels,
-        chain.alpha,
+        state.hyper["alpha"],
         state.rng,
-        clusters=used,
+        clusters=state.slots.order[: state.slots.n[0]],
     )
-    if not chain.collapsed:
-        twin.controllers = dict(enumerate(state.arrays["controllers"].tolist()))
+    if state.controllers is not None:
+        twin.controllers = dict(enumerate(state.controllers.tolist()))
     return twin
 
 
 def prior_of(chain, twin):
     """The twin's ln p(z_i = k | z_-i) and γ for new clusters."""
-    sampler = chain.partition
-    if isinstance(chain.prior, ChineseRestaurant):
-        return naive.crp_prior, chain.prior.concentration
-    if isinstance(chain.prior, Potts):
-        return naive.potts_prior(chain.prior.beta, sampler.graph.toarray().tolist()), 0.0
-    if isinstance(chain.prior, Uniform):
+    prior = chain.target.prior
+    if isinstance(prior, ChineseRestaurant):
+        return naive.crp_prior, prior.concentration
+    if isinstance(prior, Potts):
+        return naive.potts_prior(prior.beta, chain.bound.graph.toarray().tolist()), 0.0
+    if isinstance(prior, Uniform):
         return naive.uniform_prior, 0.0
-    if sampler.draw_weights:
-        return naive.weights_prior(chain.state.arrays["weights"].tolist()), 0.0
-    return naive.mixing_prior(chain.prior.concentration, sampler.n_slots), 0.0
+    if not prior.collapsed:
+        return naive.weights_prior(chain.state.partition.weights.tolist()), 0.0
+    return naive.mixing_prior(prior.concentration, prior.n_clusters), 0.0
 
 
 PRIORS = {
@@ -67,9 +63,7 @@ PRIORS = {
 def chain_of(prior, collapsed, seed):
     problem = make_problem(seed)
     rng = np.random.default_rng(seed + 1000)
-    chain = make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, rng=rng)
-    chain.prior = prior
-    return chain
+    return make_chain(problem, prior, alpha=ALPHA, collapsed=collapsed, rng=rng)
 
 
 def sweep_twin(twin, chain, collapsed):
@@ -114,15 +108,12 @@ def test_a_sweep_equals_its_twin(name, collapsed, seed):
 def test_link_sweeps_equal_their_twin(seed, start, offset, few):
     chain = link_chain(seed, start, decay=GaussianDecay(0.8, offset))
     twin = link_twin(chain)
-    sampler = chain.partition
-    economy = Economy(few=few, tries=3, longest=1 << 62)
-    chain.partition = LinkSampler(
-        sampler.layout, sampler.similarity, 0.3, LinkOptions(economy=economy)
-    )
+    links = chain.update("links")
+    links.shortcuts = Shortcuts(max_exact=few, n_candidates=3, max_walk=1 << 62)
     for _ in range(6):
         twin.update_links(0.3, few, 3)
-        chain.partition.update(chain.state, chain.data, chain._scheme())
-        assert chain.state.arrays["forest.link"].tolist() == twin.links
+        links(chain.state)
+        assert chain.state.partition.link.tolist() == twin.links
         assert canonical(chain.state.labels) == canonical(twin.labels())
         for members in twin.clusters:
             k = chain.state.labels[members[0]]

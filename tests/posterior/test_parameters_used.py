@@ -13,7 +13,7 @@ from onlooker import Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
 from onlooker.dynamics.unknown import AnyLikelihood
 from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
-from onlooker.inference.cluster import Errand, advance
+from onlooker.inference.cluster import Task, advance
 from onlooker.partitions import DistanceDependent, Mixing
 from onlooker.warnings import ChainFailedWarning
 
@@ -85,10 +85,10 @@ def test_a_prior_of_the_users_own_is_asked_for_when_loading(tmp_path):
 
 def test_blocks_of_a_chain_that_travel_draw_the_same_bits():
     posterior = quick(compass_problem(), Mixing(2), chains=1, draws=6, tune=2)
-    errand = pickle.loads(pickle.dumps(Errand(posterior.plan)))
+    task = pickle.loads(pickle.dumps(Task(posterior.target, posterior.schedule)))
     state, sweeps, found = None, 0, []
     while sweeps < 8:
-        draws, state, sweeps, _ = advance(errand, 0, state, sweeps, 3)
+        draws, state, sweeps, _ = advance(task, 0, state, sweeps, 3)
         state = pickle.loads(pickle.dumps(state))
         found.append(draws.hyper["sigma"])
     np.testing.assert_array_equal(np.concatenate(found), posterior.hyper["sigma"][0])
@@ -103,7 +103,9 @@ def test_densities_are_averages_over_the_worlds_of_the_draws(prior):
     terms = []
     for chain, draw in np.ndindex(2, 8):
         values = {name: float(posterior.hyper[name][chain, draw]) for name in ("sigma", "step")}
-        one = Posterior(posterior.plan, posterior.draws.take([chain], [draw]), [chain])
+        one = Posterior(
+            posterior.target, posterior.schedule, posterior.draws.take([chain], [draw]), [chain]
+        )
         loglik = COMPASS.at(values).log_likelihood(states, ends)
         terms.append(logsumexp(loglik + np.log(one.policy(states)), axis=1))
     expected = logsumexp(terms, axis=0) - np.log(len(terms))

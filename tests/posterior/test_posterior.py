@@ -167,7 +167,12 @@ def _settled(prior, labels, states, hyper=None):
     problem = type(PLANE)(np.arange(len(states)), np.zeros((len(states), 1)), states)
     posterior = made_up(problem, prior, hyper)
     same = np.broadcast_to(labels, posterior.labels.shape)
-    return Posterior(posterior.plan, Draws({**posterior.draws.arrays, "labels": same}), [0, 1])
+    return Posterior(
+        posterior.target,
+        posterior.schedule,
+        Draws({**posterior.draws.arrays, "labels": same}),
+        [0, 1],
+    )
 
 
 STATES = np.array([[0.0, 0.0], [0.5, 0.0], [4.0, 0.0], [4.5, 0.0], [4.2, 0.3]])

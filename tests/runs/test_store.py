@@ -86,7 +86,7 @@ def test_asking_for_fewer_draws_gives_the_first_ones_and_keeps_the_rest(tmp_path
 def test_resuming_without_a_seed_goes_on_with_the_stored_one(tmp_path):
     quick(PROBLEM, Mixing(3), draws=4, store=tmp_path, random_state=None)
     more = quick(PROBLEM, Mixing(3), draws=9, store=tmp_path, random_state=None, resume=True)
-    whole = quick(PROBLEM, Mixing(3), draws=9, random_state=more.plan.seed)
+    whole = quick(PROBLEM, Mixing(3), draws=9, random_state=more.schedule.seed)
     assert_same_draws(more, whole)
 
 
@@ -362,7 +362,7 @@ def test_what_was_loaded_answers_like_what_was_sampled(number, as_file, tmp_path
         loaded.next_state_samples(states, random_state=1),
         posterior.next_state_samples(states, random_state=1),
     )
-    assert loaded.plan.tune == posterior.plan.tune
+    assert loaded.schedule.tune == posterior.schedule.tune
     assert repr(loaded.prior)[:20] == repr(prior)[:20]
 
 

@@ -81,9 +81,9 @@ def _any_problem() -> Problem:
 @cache
 def _labelings() -> tuple[Array, Array]:
     """All labelings with three labels, and the weight of their equal pairs."""
-    sampler: Any = Potts(3, beta=1.0, n_neighbors=3).sampler(_any_problem())
+    bound: Any = Potts(3, beta=1.0, n_neighbors=3).bind(_any_problem())
     labels = np.array(list(itertools.product(range(3), repeat=N_NODES)))
-    weights = sampler.graph.toarray()
+    weights = bound.graph.toarray()
     same = labels[:, :, None] == labels[:, None, :]
     return labels, np.einsum("lij,ij->l", same, weights) / 2
 
@@ -98,7 +98,7 @@ def _potts(rng: np.random.Generator) -> tuple[Array, Hyper]:
 @cache
 def _scales() -> tuple[Array, Array]:
     """The grid that the scale lies on, and its probabilities."""
-    grid = MODELS["ddcrp"].prior.sampler(_any_problem()).scales  # type: ignore[attr-defined]
+    grid = MODELS["ddcrp"].prior.bind(_any_problem()).similarities.scales  # type: ignore[attr-defined]
     values = np.array([grid.scale(k) for k in range(-60, 61)])
     p = np.array([np.exp(SCALE.logpdf(value)) * value for value in values])
     return values[p > 0], p[p > 0] / p.sum()

@@ -4,44 +4,63 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from onlooker import Posterior
+from onlooker.gibbs.arrays import count
 from onlooker.inference.chain import Chain
-from onlooker.inference.runner import Plan
+from onlooker.inference.draws import Draws
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
+from onlooker.inference.unseen import kept_unseen
+from onlooker.partitions.links.forest import make_forest
 
 
-def make_chain(
-    problem,
-    prior,
-    *,
-    alpha=1.0,
-    collapsed=True,
-    rng=None,
-    state=None,
-    bound=None,
-    **where,
-):
+class WatchedChain(Chain):
+    """A chain that tells what is kept beside labels and actions, and lets updates be made alone."""
+
+    @property
+    def problem(self):
+        return self.target.problem
+
+    def update(self, name):
+        """The update of this name, to be called alone."""
+        return next(update for update in self.updates if update.name == name)
+
+    def place_links(self, links, actions):
+        """Go to these links between places, and these sorted actions."""
+        state = self.state
+        state.partition, state.labels, state.slots = make_forest(links)
+        state.actions = actions.astype(np.int32)
+        n_slots, n_actions = state.counts.cluster.shape
+        state.counts = count(state.actions, state.labels, state.data.first, n_actions, n_slots)
+
+    @property
+    def links(self):
+        return self.bound.layout.of_nodes(self.bound.layout.nodes[self.state.partition.link])
+
+    @property
+    def imputed(self):
+        return kept_unseen(self.target.problem, self.state).get("imputed")
+
+
+def make_chain(problem, prior, *, alpha=1.0, collapsed=True, rng=None, state=None, bound=None):
     """A chain; `bound` is the prior bound to the problem, where it is shared or was altered."""
-    bound = prior.sampler(problem) if bound is None else bound
-    return Chain(
-        problem,
-        bound,
-        alpha=alpha,
-        collapsed=collapsed,
-        rng=rng,
-        state=state,
-        **where,
-    )
+    bound = prior.bind(problem) if bound is None else bound
+    return WatchedChain(Target(problem, prior, alpha, collapsed), bound, rng=rng, state=state)
 
 
-def make_plan(problem, prior, *, concentration=1.0, draws=5, tune=0, chains=2, seed=1):
-    """The plan of a run that was never made."""
-    return Plan(problem, prior, concentration, True, draws, tune, 1, chains, seed)
+def make_posterior(problem, prior, draws, *, concentration=1.0, tune=0, seed=1):
+    """A posterior of draws that were never sampled; `draws` are arrays of stacked chains."""
+    n_chains, n_draws = draws["labels"].shape[:2]
+    schedule = Schedule(draws=n_draws, tune=tune, chains=n_chains, seed=seed)
+    target = Target(problem, prior, concentration)
+    return Posterior(target, schedule, Draws(draws), range(n_chains))
 
 
 def draws_of(
     problem, prior, *, bound=None, sweeps, chains=2, seed=0, step=None, more=None, **options
 ):
     """Draws of a few chains, in the shape of a posterior; `more` holds functions of a chain."""
-    bound = prior.sampler(problem) if bound is None else bound
+    bound = prior.bind(problem) if bound is None else bound
     keep = {"labels": lambda chain: chain.labels, "actions": lambda chain: chain.actions}
     keep |= more or {}
     kept = {name: [] for name in keep}

@@ -1,7 +1,5 @@
 """A problem small enough to enumerate: samplers' draws of it, and its posteriors."""
 
-from dataclasses import replace
-
 import exact
 import numpy as np
 import scipy.stats
@@ -22,12 +20,12 @@ NODE_OF, LOGLIK, N, COORDINATES = exact.small_problem(seed=3, n_nodes=5)
 DISTANCES = exact.pairwise_distances(COORDINATES)
 
 
-def run(prior, *, sweeps=SWEEPS, economy=None, problem=None, alpha=ALPHA, **options):
+def run(prior, *, sweeps=SWEEPS, shortcuts=None, problem=None, alpha=ALPHA, **options):
     """Draws of two chains, in the shape of a posterior."""
     problem = Problem(NODE_OF, LOGLIK, COORDINATES) if problem is None else problem
-    bound = prior.sampler(problem)
-    if economy is not None:
-        bound.options = replace(bound.options, economy=economy)
+    bound = prior.bind(problem)
+    if shortcuts is not None:
+        bound.shortcuts = shortcuts
     return draws_of(problem, prior, bound=bound, sweeps=sweeps, alpha=alpha, **options)
 
 

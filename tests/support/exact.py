@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from agreement import Floats, Partition, canonical
 from agreement import compare as compare
-from exact_parts import Mixture, components, grid, is_distribution, log_dm, set_partitions
+from exact_parts import components, grid, is_distribution, log_dm, set_partitions
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
@@ -69,7 +69,7 @@ def _posterior(
     n_transitions, n_actions = loglik.shape
     if node_of.shape != (n_transitions,):
         raise ValueError(f"node_of has {node_of.size} entries, loglik {n_transitions} rows")
-    alphas, alpha_weights = grid(np.nan if isinstance(alpha, Mixture) else alpha)
+    alphas, alpha_weights = grid(alpha)
     values, value_weights = grid(hyper)
 
     partitions = sorted(log_prior)
@@ -91,8 +91,7 @@ def _posterior(
         log_joint[:, p] = np.log(alpha_weights)[:, None] + log_p[p] + log_l
         for members in _blocks(partition):
             xi = phi[:, members].sum(axis=1)
-            mixed = isinstance(alpha, Mixture)
-            log_joint[:, p] += alpha.log_dm(xi) if mixed else log_dm(xi, alphas[:, None])
+            log_joint[:, p] += log_dm(xi, alphas[:, None])
     log_evidence = float(logsumexp(log_joint))
     joint = np.exp(log_joint - log_evidence)
 
@@ -104,7 +103,7 @@ def _posterior(
         values,
         np.exp(log_p_hyper - log_p[:, None]),
     )
-    policy, policy_sd = _policy(table, phi, alpha)
+    policy, policy_sd = _policy(table, phi)
     p_partition = joint.sum(axis=(0, 2))
     p_sequence = joint.sum(axis=(0, 1))
     same = np.array([np.equal.outer(p, p) for p in map(np.array, partitions)])
@@ -133,7 +132,7 @@ def _blocks(partition: Partition) -> list[list[int]]:
     return [[i for i, label in enumerate(partition) if label == k] for k in sorted(set(partition))]
 
 
-def _policy(table: Table, phi: Floats, alpha: Any) -> tuple[Floats, Floats]:
+def _policy(table: Table, phi: Floats) -> tuple[Floats, Floats]:
     """Posterior mean and sd of (xi_z + alpha) / (xi_z. + A alpha) at every node."""
     _, n_nodes, n_actions = phi.shape
     mean, square = np.zeros((2, n_nodes, n_actions))
@@ -141,10 +140,7 @@ def _policy(table: Table, phi: Floats, alpha: Any) -> tuple[Floats, Floats]:
     for p, partition in enumerate(table.partitions):
         for members in _blocks(partition):
             xi = phi[:, members].sum(axis=1)
-            if isinstance(alpha, Mixture):
-                policy = alpha.policy(xi)[None]
-            else:
-                policy = (xi + alphas) / (xi.sum(-1, keepdims=True) + n_actions * alphas)
+            policy = (xi + alphas) / (xi.sum(-1, keepdims=True) + n_actions * alphas)
             mean[members] += np.einsum("gs,gsj->j", table.joint[:, p], policy)
             square[members] += np.einsum("gs,gsj->j", table.joint[:, p], policy**2)
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))

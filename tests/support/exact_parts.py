@@ -2,13 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from agreement import Floats, Partition, canonical
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 
 def set_partitions(n_nodes: int) -> list[Partition]:
@@ -34,33 +33,6 @@ def log_dm(xi: ArrayLike, alpha: ArrayLike) -> Floats:
     per_action = gammaln(alpha[..., None] + xi) - gammaln(alpha)[..., None]
     log_p: Floats = gammaln(total) - gammaln(total + xi.sum(-1)) + per_action.sum(-1)
     return log_p
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """A prior of each controller on its own: Σ_g w_g Dir(α_g)."""
-
-    alphas: tuple[float, ...]
-    weights: tuple[float, ...]  # sum to 1
-
-    def _log_terms(self, xi: ArrayLike) -> Floats:
-        """ln w_g DM_g(xi), (..., G)."""
-        xi = np.asarray(xi, dtype=float)[..., None, :]
-        return log_dm(xi, np.asarray(self.alphas)) + np.log(self.weights)
-
-    def log_dm(self, xi: ArrayLike) -> Floats:
-        """ln Σ_g w_g DM_g(xi)."""
-        return np.asarray(logsumexp(self._log_terms(xi), axis=-1))
-
-    def shares(self, xi: ArrayLike) -> Floats:
-        """p(g | xi), (..., G)."""
-        return np.exp(self._log_terms(xi) - self.log_dm(xi)[..., None])
-
-    def policy(self, xi: ArrayLike) -> Floats:
-        """Σ_g p(g | xi) (xi + α_g) / (xi. + A α_g)."""
-        more = np.asarray(xi, dtype=float)[..., None, :] + np.asarray(self.alphas)[:, None]
-        given: Floats = more / more.sum(axis=-1, keepdims=True)
-        return np.asarray((self.shares(xi)[..., None] * given).sum(axis=-2))
 
 
 def is_distribution(parameter: Any) -> bool:

@@ -22,20 +22,18 @@ def make_problem(seed, n_nodes=30, n_transitions=70, n_actions=5):
 
 def link_chain(seed, start, **parameters):
     problem = make_problem(seed)
-    prior = DistanceDependent(0.3, start=start, **parameters)
+    prior = DistanceDependent(0.3, start=start, reassign=1, **parameters)
     rng = np.random.default_rng(seed + 1000)
     return make_chain(problem, prior, alpha=ALPHA, rng=rng)
 
 
 def link_twin(chain):
-    graph = chain.partition.similarity
+    graph = chain.bound.similarities.similarity
     rows = [slice(a, b) for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)]
     near = [
         list(zip(graph.indices[r].tolist(), graph.weights[r].tolist(), strict=True)) for r in rows
     ]
     state = chain.state.copy()
-    twin = NaiveLinks(
-        state.arrays["forest.link"], state.counts.node, near, graph.offset, ALPHA, state.rng
-    )
+    twin = NaiveLinks(state.partition.link, state.counts.node, near, graph.offset, ALPHA, state.rng)
     twin.list_in_links()
     return twin

@@ -99,9 +99,9 @@ class Naive:
 
     def action_weights(self, i, t):
         """p(a_t = j) ∝ ℓ[t, j] (ξ_kj - 1[a_t = j] + α)."""
-        xi, alpha = self.xi[self.labels[i]], self.alpha_of(self.labels[i])
+        xi = self.xi[self.labels[i]]
         return [
-            self.likelihood[t][j] * (xi[j] - (self.actions[t] == j) + alpha)
+            self.likelihood[t][j] * (xi[j] - (self.actions[t] == j) + self.alpha)
             for j in range(self.n_actions)
         ]
 
@@ -119,19 +119,8 @@ class Naive:
 
     # -- controllers ----------------------------------------------------------------------------
 
-    def alpha_of(self, k):
-        """The concentration of cluster k's controller; the same for all, but for a subclass."""
-        return self.alpha
-
-    def log_dm(self, counts):
-        """ln DM of a controller of which nothing else is known."""
-        return log_dm(counts, self.alpha)
-
-    def draw_component(self, k, counts):
-        """Draw which concentration cluster k's controller has, if they differ."""
-
     def draw_controller(self, k, counts):
-        shapes = [x + self.alpha_of(k) for x in counts]
+        shapes = [x + self.alpha for x in counts]
         self.controllers[k] = dirichlet(shapes, self.rng)
 
     def draw_controllers(self):
@@ -152,8 +141,8 @@ class Naive:
 
     def fit(self, i, k):
         """ln DM(ψ_k + φ_i) - ln DM(ψ_k)."""
-        psi, alpha = self.xi[k], self.alpha_of(k)
-        return log_dm(plus(psi, self.phi[i]), alpha) - log_dm(psi, alpha)
+        psi = self.xi[k]
+        return log_dm(plus(psi, self.phi[i]), self.alpha) - log_dm(psi, self.alpha)
 
     def ordinary_fit(self, i, k):
         theta = self.controllers[k]
@@ -179,7 +168,7 @@ class Naive:
                 else:
                     logs[-1] += self.fit(i, k)
             if gamma:
-                logs.append(math.log(gamma) + self.log_dm(self.phi[i]))
+                logs.append(math.log(gamma) + log_dm(self.phi[i], self.alpha))
             drawn = draw(softmax(logs), self.rng.random())
             fresh = drawn == len(self.clusters)
             if fresh:
@@ -187,8 +176,6 @@ class Naive:
                 self.clusters.append(new)
                 self.xi[new], self.zeta[new] = [0] * self.n_actions, 0
             k = self.clusters[drawn]
-            if fresh:
-                self.draw_component(k, self.phi[i])
             if fresh and ordinary:
                 self.draw_controller(k, self.phi[i])
             self.put_in(i, k)

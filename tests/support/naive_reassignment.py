@@ -34,15 +34,12 @@ class NaiveReassignment(NaiveLinks):
         n_actions = max(len(row) for rows in self.likelihood for row in rows)
         return [[list(a).count(j) for j in range(n_actions)] for a in self.actions]
 
-    def alpha_of(self, members):
-        return self.alpha
-
     def reassign(self, few=10**9):
         if not 2 <= len(self.clusters) <= few:
             return
         thetas = []
         for members in self.clusters:
-            shapes = [n + self.alpha_of(members) for n in self.counts(members)]
+            shapes = [n + self.alpha for n in self.counts(members)]
             thetas.append(dirichlet(shapes, self.rng))
         for members, theta in zip(self.clusters, thetas, strict=True):
             self.move_controller(theta, members)
@@ -64,7 +61,7 @@ class NaiveReassignment(NaiveLinks):
         for i in range(len(theta)):
             j = int(self.rng.random() * (len(theta) - 1))
             j += j >= i
-            self.share_anew(theta, i, j, self.alpha_of(members), rows)
+            self.share_anew(theta, i, j, self.alpha, rows)
 
     def share_anew(self, theta, i, j, alpha, rows):
         """A slice-sampling step for the logit of ``θ_i / (θ_i + θ_j)``, which is Beta(α, α)."""

@@ -3,11 +3,12 @@
 import warnings
 
 import numpy as np
-from chains import make_plan
+from chains import make_posterior
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Problem, sample
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
-from onlooker.inference.draws import Draws, narrow
+from onlooker.gibbs.update import Update
+from onlooker.inference.draws import smallest_int
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -35,19 +36,26 @@ class Mortal(Mixing):
 
     doomed = (1,)
 
-    def sampler(self, problem):
-        sampler = super().sampler(problem)
-        right, doomed = sampler.update, self.doomed
-        seen = {}
+    def bind(self, problem):
+        bound = super().bind(problem)
+        updates, seen = bound.updates, {}
+        bound.updates = lambda collapsed: [*updates(collapsed), Failure(seen, self.doomed)]
+        return bound
 
-        def update(state, data, scheme):
-            right(state, data, scheme)
-            number = seen.setdefault(id(state), len(seen))
-            if number in doomed and state.rng.random() < 0.3:
-                raise ArithmeticError("out of luck")
 
-        sampler.update = update
-        return sampler
+class Failure(Update):
+    """Fails sooner or later in some of the chains, counted as they come."""
+
+    name = "failure"
+
+    def __init__(self, seen, doomed):
+        self.seen, self.doomed = seen, doomed
+
+    def __call__(self, state):
+        number = self.seen.setdefault(id(state), len(self.seen))
+        if number in self.doomed and state.rng.random() < 0.3:
+            raise ArithmeticError("out of luck")
+        return {}
 
 
 def plane_problem(n_nodes=15, n_transitions=40, n_actions=4, seed=0):
@@ -93,7 +101,7 @@ def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, see
         seen = {}
         labels[index] = [seen.setdefault(k, len(seen)) for k in labels[index]]
     arrays = {
-        "labels": labels.astype(narrow(problem.n_nodes)),
+        "labels": labels.astype(smallest_int(problem.n_nodes)),
         "actions": rng.integers(problem.n_actions, size=(*shape, problem.n_transitions)).astype(
             np.int8
         ),
@@ -101,8 +109,7 @@ def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, see
     }
     for name, value in ({"alpha": 0.7} | (hyper or {})).items():
         arrays[f"hyper.{name}"] = np.broadcast_to(value, shape).astype(float)
-    plan = make_plan(problem, prior, concentration=0.7, draws=n_draws, chains=n_chains, seed=seed)
-    return Posterior(plan, Draws(arrays), range(n_chains))
+    return make_posterior(problem, prior, arrays, concentration=0.7, seed=seed)
 
 
 def quick(problem, prior, **options):

@@ -9,8 +9,7 @@ import numpy as np
 
 from onlooker.anomaly._predictive import Predictive, draw_from, parts
 from onlooker.checks import Array
-from onlooker.hyper import mixture_of
-from onlooker.partitions.weights import Strategy
+from onlooker.partitions.base import Strategy
 from onlooker.prediction.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -58,13 +57,12 @@ class DrawnPolicies:
         n_draws = posterior.n_chains * posterior.n_draws
         spread = np.linspace(0, n_draws - 1, min(most, n_draws)).astype(np.int64)
         # shuffled, so that a part of them is spread over the chains too
-        chosen = np.random.default_rng(posterior.plan.seed).permutation(spread)
+        chosen = np.random.default_rng(posterior.schedule.seed).permutation(spread)
         self._predictor = Predictor(
             posterior.problem,
             posterior.prior,
             posterior.draws.pooled()[chosen],
-            posterior.plan.seed,
-            mixture_of(posterior.plan.concentration),
+            posterior.schedule.seed,
         )
         self._states, self._node = self._predictor.place(states)
         self._rule = self._predictor.rule(extrapolate)

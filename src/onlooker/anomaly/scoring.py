@@ -14,7 +14,7 @@ from onlooker.anomaly._predictive import FEW, Outcome, Predictive, misfit, same_
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
 from onlooker.checks import as_policy, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
-from onlooker.partitions.weights import Strategy, is_spatial
+from onlooker.partitions.base import Strategy
 from onlooker.progress import in_terminal, make_progress
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def score(
     distinct, index = distinct_states(states)
     drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
     if drawn:
-        if extrapolate is None and is_spatial(posterior.prior):
+        if extrapolate is None and posterior.prior.reach is not None:
             extrapolate = "local"
         dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         policy = posterior.policy(distinct, extrapolate=extrapolate)

@@ -77,6 +77,7 @@ def _report(example: Example) -> Iterator[str]:
     from sklearn.metrics import adjusted_rand_score
 
     from onlooker.cli.output import table
+    from onlooker.findings.opened import OpenedRun
     from onlooker.findings.verdict import verdict
     from onlooker.metrics import circular_emd
 
@@ -106,7 +107,7 @@ def _report(example: Example) -> Iterator[str]:
         "controllers: opposite sectors, one inside and one outside, want the same direction. "
         "Errors are circular earth mover's distances from the expert's action probabilities."
     )
-    words = verdict(posterior, posterior.summary())
+    words = verdict(OpenedRun.of(posterior))
     yield " ".join([f"Convergence: {words['title']}.", *words["sentences"]])
 
 

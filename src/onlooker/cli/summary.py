@@ -51,7 +51,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
     from onlooker.findings.words import findings
 
     posterior = run.posterior
-    problem, plan, paths = posterior.problem, posterior.plan, posterior.problem.paths
+    problem, paths = posterior.problem, posterior.problem.paths
     hyper = {
         name: {
             "inferred": bool((values != values[0, 0]).any()),
@@ -78,12 +78,12 @@ def describe(run: OpenedRun) -> dict[str, Any]:
             "actions": run.action_names,
             "explained": run.record.explained,
             "prior": short_repr(posterior.prior),
-            "concentration": repr(plan.concentration),
-            "seed": str(plan.seed),
+            "concentration": repr(posterior.target.concentration),
+            "seed": str(posterior.schedule.seed),
             "chains": posterior.n_chains,
             "draws": posterior.n_draws,
-            "tune": plan.tune,
-            "thin": plan.thin,
+            "tune": posterior.schedule.tune,
+            "thin": posterior.schedule.thin,
         },
         "hyper": hyper,
         "diagnostics": table_rows(run),

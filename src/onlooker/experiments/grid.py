@@ -13,6 +13,7 @@ from onlooker.dynamics import TabularDynamics
 from onlooker.experiments.experiment import Config
 from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.inference.chain import Chain
+from onlooker.inference.target import Target
 from onlooker.metrics import planar_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.planning import value_iteration
@@ -122,7 +123,7 @@ def ddcrp_policy(
         coordinates=coordinates,
         start="self",
     )
-    chain = Chain(problem, prior.sampler(problem), alpha=config.alpha, collapsed=True, rng=rng)
+    chain = Chain(Target(problem, prior, config.alpha), prior.bind(problem), rng=rng)
     total = np.zeros((problem.n_nodes, problem.n_actions))
     for sweep in range(config.sweeps):
         chain.sweep()

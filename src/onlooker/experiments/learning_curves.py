@@ -27,9 +27,10 @@ from onlooker.experiments.plane import (
     posterior_of,
 )
 from onlooker.inference.chain import Chain
+from onlooker.inference.updates import controllers_given_counts
 from onlooker.metrics import circular_emd
 from onlooker.partitions import Mixing, PartitionPrior, Potts
-from onlooker.partitions.weights import Strategy
+from onlooker.partitions.base import Strategy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ class Config(PlaneConfig):
         """Few and short runs."""
         return cls(runs=4, iterations=50)
 
-    def prior(self, model: str) -> tuple[PartitionPrior, bool]:
+    def prior(self, model: str) -> tuple[PartitionPrior[Any], bool]:
         """The model's prior, and whether its controllers are integrated out."""
         if model == "ddCRP":
             return self.ddcrp(), True
@@ -95,7 +96,7 @@ def run_one(config: Config, run: int) -> list[Row]:
             rows.append(_row(model, iteration, "seen", error))
         if model == "mixture":  # it knows no nearness: all unseen states are alike to it
             continue
-        posterior = posterior_of(problem, prior, config, [draw_of(chain)], config.seed)
+        posterior = posterior_of(chain, [draw_of(chain)], config.seed)
         for how in _WAYS:
             policy = posterior.policy(near, extrapolate=how)
             rows.append(_row(model, config.iterations, how, mean_error(world, near, policy)))
@@ -105,8 +106,8 @@ def run_one(config: Config, run: int) -> list[Row]:
 def _sweep(chain: Chain) -> None:
     """A sweep whose controllers, if drawn, are those of the partition it ends with."""
     chain.sweep()
-    if not chain.collapsed:
-        chain.draw_controllers()
+    if not chain.target.collapsed:
+        chain.state.controllers = controllers_given_counts(chain.state)
 
 
 def _row(model: str, iteration: int, where: str, error: float) -> Row:

@@ -57,7 +57,7 @@ def run_one(config: Config, run: int) -> list[Row]:
         chain.sweep()
         if sweep >= config.burn_in and (sweep - config.burn_in) % config.thin == 0:
             draws.append(draw_of(chain))
-    posterior = posterior_of(problem, prior, config, draws, config.seed)
+    posterior = posterior_of(chain, draws, config.seed)
     return rows_of(posterior, config)
 
 

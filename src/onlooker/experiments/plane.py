@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from onlooker.experiments.experiment import Config
 from onlooker.hyper import Exponential
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws, join
-from onlooker.inference.runner import Plan
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay, PartitionPrior
 from onlooker.plot import distance_to
 from onlooker.posterior import Posterior
-from onlooker.problem.problem import Problem
+from onlooker.problem import Problem
 from onlooker.worlds import CircularMotion
 
 DATA = 0  # key of the stream that the data come from
@@ -67,38 +69,25 @@ class PlaneConfig(Config):
 
 def make_chain(
     problem: Problem,
-    prior: PartitionPrior,
+    prior: PartitionPrior[Any],
     config: PlaneConfig,
     rng: np.random.Generator,
     collapsed: bool = True,
 ) -> Chain:
     """A chain at its start."""
-    return Chain(problem, prior.sampler(problem), alpha=config.alpha, collapsed=collapsed, rng=rng)
+    target = Target(problem, prior, config.alpha, collapsed)
+    return Chain(target, prior.bind(problem), rng=rng)
 
 
 def draw_of(chain: Chain) -> Draws:
     """Where a chain is now, as a draw."""
-    draws = Draws.empty(1, chain)
-    draws.put(0, chain)
-    return draws
+    return Draws({name: np.asarray(value)[None] for name, value in chain.draw().items()})
 
 
-def posterior_of(
-    problem: Problem, prior: PartitionPrior, config: PlaneConfig, draws: list[Draws], seed: int
-) -> Posterior:
+def posterior_of(chain: Chain, draws: list[Draws], seed: int) -> Posterior:
     """Draws of one chain as a posterior, to be asked about any state."""
-    plan = Plan(
-        problem=problem,
-        prior=prior,
-        concentration=config.alpha,
-        collapsed=True,
-        draws=len(draws),
-        tune=0,
-        thin=1,
-        chains=1,
-        seed=seed,
-    )
-    return Posterior(plan, join([join(draws)], axis="chain"), [0])
+    schedule = Schedule(draws=len(draws), seed=seed)
+    return Posterior(chain.target, schedule, join([join(draws)], axis="chain"), [0])
 
 
 def near_points(world: CircularMotion, problem: Problem, reach: float) -> Array:

@@ -61,13 +61,13 @@ def _if_there(view: RunView, name: str) -> dict[str, Any] | None:
 
 
 def _run(view: RunView) -> dict[str, Any]:
-    plan, header = view.posterior.plan, view.run.header
+    schedule, header = view.posterior.schedule, view.run.header
     versions = dict(header["versions"])
     return {
         "created": header["created"],
         "versions": versions,
         "shown_by": __version__,
-        "seed": str(plan.seed),
+        "seed": str(schedule.seed),
         "prior": rounded(short_repr(view.posterior.prior)),
         "options": header["options"],
         "planned_draws": header["draws"],
@@ -80,13 +80,14 @@ def _run(view: RunView) -> dict[str, Any]:
 
 def _call(view: RunView) -> str:
     """The call of the library that makes this run again."""
-    plan, header = view.posterior.plan, view.run.header
+    header, target, schedule = view.run.header, view.posterior.target, view.posterior.schedule
     parts = [
-        f"problem, {short_repr(plan.prior)}",
-        f"concentration={plan.concentration!r}",
-        *([] if plan.collapsed else ["collapsed=False"]),
-        f"draws={header['draws']}, tune={plan.tune}, chains={header['chains']}, thin={plan.thin}",
-        f"random_state={plan.seed}",
+        f"problem, {short_repr(target.prior)}",
+        f"concentration={target.concentration!r}",
+        *([] if target.collapsed else ["collapsed=False"]),
+        f"draws={header['draws']}, tune={schedule.tune}",
+        f"chains={header['chains']}, thin={schedule.thin}",
+        f"random_state={schedule.seed}",
     ]
     return f"onlooker.sample({', '.join(parts)})"
 
@@ -218,7 +219,7 @@ def _unsure(view: RunView) -> dict[str, list[int]] | None:
 
 def _hyper(view: RunView) -> list[dict[str, Any]]:
     posterior = view.posterior
-    given = _given(view)
+    given = view.posterior.target.hyper()
     rows = []
     for name, values in posterior.hyper.items():
         drawn = bool((values != values[0, 0]).any())
@@ -238,20 +239,6 @@ def _hyper(view: RunView) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _given(view: RunView) -> dict[str, Any]:
-    """What each hyper-parameter was set to: a number, or a prior."""
-    prior = view.posterior.prior
-    decay = getattr(prior, "decay", None)
-    return {
-        "alpha": view.posterior.plan.concentration,
-        "gamma": getattr(prior, "concentration", None),
-        "beta": getattr(prior, "beta", None),
-        "nu": getattr(prior, "self_link", None),
-        "scale": getattr(decay, "scale", None),
-        "offset": getattr(decay, "offset", None),
-    }
 
 
 def _paths(view: RunView) -> dict[str, Any] | None:

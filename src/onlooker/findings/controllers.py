@@ -122,7 +122,7 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
     at = rank[labels[inside]]
     n_all = posterior.n_chains * posterior.n_draws
     values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
-    rng = np.random.default_rng(posterior.plan.seed)
+    rng = np.random.default_rng(posterior.schedule.seed)
     for clusters in posterior.predictor.blocks():
         theta = clusters.thetas(rng)
         for row, b in enumerate(clusters.index):

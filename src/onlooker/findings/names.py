@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.base import position_dynamics
+from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
-
-if TYPE_CHECKING:
-    from onlooker.partitions.base import PartitionPrior
 
 _COMPASS = [
     "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
@@ -26,29 +24,12 @@ _FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 # -- hyper-parameters and other scalars -----------------------------------------------------------
 
 
-class HyperText(NamedTuple):
-    """A hyper-parameter in words."""
-
-    symbol: str
-    name: str
-    effect: str
-
-
 _TEXTS = {
     "alpha": HyperText(
         "α",
         "concentration of the controllers",
         "how similar the probabilities of a controller's actions are: below 1 a few stand out",
     ),
-    "gamma": HyperText(
-        "γ", "concentration of the partition", "the larger, the more clusters before data"
-    ),
-    "beta": HyperText(
-        "β", "attraction of neighbours", "how strongly near states are drawn into one cluster"
-    ),
-    "nu": HyperText("ν", "self-link weight", "how readily a state starts a cluster of its own"),
-    "scale": HyperText("", "length scale of the decay", "how far similarity reaches"),
-    "offset": HyperText("", "offset of the decay", "similarity that is left at any distance"),
 }
 _SCALARS = {
     "n_controllers": "number of controllers",
@@ -57,12 +38,12 @@ _SCALARS = {
 }
 
 
-def hyper_text(prior: PartitionPrior, name: str) -> HyperText:
+def hyper_text(prior: PartitionPrior[Any], name: str) -> HyperText:
     """The words for a hyper-parameter by its name in `Posterior.hyper`."""
-    return _TEXTS.get(name, HyperText("", name, ""))
+    return prior.texts.get(name) or _TEXTS.get(name, HyperText("", name, ""))
 
 
-def scalar_name(prior: PartitionPrior, name: str) -> str:
+def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
     """What a row of `Posterior.summary` is, in words."""
     if name.startswith("policy["):
         inner = name.removeprefix("policy[").removesuffix("]")

@@ -70,7 +70,12 @@ class OpenedRun:
     ) -> OpenedRun:
         """A run that was just sampled; `path` is its store."""
         header = None if path is None else read_header(path)
-        return cls(posterior, header or describe_run(posterior.plan)[0], record or Record(), path)
+        return cls(
+            posterior,
+            header or describe_run(posterior.target, posterior.schedule)[0],
+            record or Record(),
+            path,
+        )
 
     @classmethod
     def read(cls, path: Path) -> OpenedRun:

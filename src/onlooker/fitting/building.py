@@ -166,7 +166,7 @@ def make_features(model: Model) -> list[Feature]:
     return [make(**arguments(make, table)) for make, table in makes]
 
 
-def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior:
+def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior[Any]:
     """Which partitions are believable: as the model says, the rest from the tracks."""
     if not model.prior:
         return default_prior(demos, dynamics)

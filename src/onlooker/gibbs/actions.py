@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Counts, Data, Tables
+from onlooker.gibbs.arrays import Counts, Data, Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -52,9 +52,10 @@ def collapsed_actions(
     """Draw every action with the controllers integrated out.
 
     ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α)``, ``k`` being the cluster of the
-    transition's node and α that of its component.
+    transition's node.
     """
     n_nodes, n_actions = counts.node.shape
+    alpha = tables.alpha
     policy = np.empty(n_actions)
     weights = np.empty(n_actions)
     cumulative = np.empty(n_actions)
@@ -65,7 +66,6 @@ def collapsed_actions(
         # Counts stay in `policy`, as n + α, until the node is done: every number is written anew
         # from the whole number that it stands for, so that no rounding adds up.
         cluster = counts.cluster[labels[i]]
-        alpha = tables.alpha[tables.component[labels[i]]]
         for j in range(n_actions):
             policy[j] = cluster[j] + alpha
         for t in range(start, stop):
@@ -98,9 +98,8 @@ def ordinary_actions(
     weights = np.empty(n_actions)
     cumulative = np.empty(n_actions)
     for i in range(n_nodes):
-        start, stop = data.first[i], data.first[i + 1]
         k = labels[i]
-        for t in range(start, stop):
+        for t in range(data.first[i], data.first[i + 1]):
             for j in range(n_actions):
                 weights[j] = data.likelihood[t, j] * controllers[k, j]
             new = _draw(weights, cumulative, rng.random())

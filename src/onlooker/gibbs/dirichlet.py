@@ -1,12 +1,14 @@
-"""The local controllers: ``θ_k ~ Dir(ξ_k + α)``."""
+"""The local controllers: ``θ_k ~ Dir(ξ_k + α)``, and ``ln DM`` with them integrated out."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Tables
+from onlooker.gibbs.arrays import Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -34,9 +36,37 @@ def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_controllers(
-    controllers: Array, cluster_counts: Array, tables: Tables, rng: np.random.Generator
+    controllers: Array, cluster_counts: Array, alpha: float, rng: np.random.Generator
 ) -> None:
-    """Draw the controller of every slot, given its component."""
+    """Draw the controller of every slot."""
     for k in range(len(controllers)):
-        alpha = tables.alpha[tables.component[k]]
         dirichlet(controllers[k], cluster_counts[k], alpha, rng)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_dm(alpha: float, counts: Array, totals: Array) -> float:
+    """``Σ_k ln DM(ξ_k)`` of all clusters; an empty one contributes nothing."""
+    n_actions = counts.shape[1]
+    at_zero, total_at_zero = math.lgamma(alpha), math.lgamma(n_actions * alpha)
+    value = 0.0
+    for k in range(len(totals)):
+        if totals[k] == 0:
+            continue
+        value += total_at_zero - math.lgamma(n_actions * alpha + totals[k])
+        for j in range(n_actions):
+            if counts[k, j] > 0:
+                value += math.lgamma(alpha + counts[k, j]) - at_zero
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_dm_of(counts: Array, tables: Tables) -> float:
+    """``ln DM(ξ)`` of one row of counts, from the tables."""
+    n = 0
+    for j in range(len(counts)):
+        n += counts[j]
+    value = -tables.total[n]
+    for j in range(len(counts)):
+        if counts[j] > 0:
+            value += tables.action[counts[j]]
+    return value

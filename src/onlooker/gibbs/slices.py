@@ -1,4 +1,4 @@
-"""Hyper-parameters: slice sampling on the logarithm, and the densities it needs."""
+"""Steps of one number: slice sampling on its logarithm, and Metropolis–Hastings from its prior."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
-from onlooker.checks import Array
 from onlooker.hyper import Prior
 
-_STEPS = 50  # of widening a slice; a prior that needs more is broken
+_MAX_STEPS = 50  # of widening a slice; a prior that needs more is broken
 
 
 def slice_sample_log(
@@ -32,8 +30,8 @@ def slice_sample_log(
     level = target(x) - rng.standard_exponential()
     low = x - width * rng.random()
     high = low + width
-    steps_down = int(_STEPS * rng.random())
-    steps_up = _STEPS - 1 - steps_down
+    steps_down = int(_MAX_STEPS * rng.random())
+    steps_up = _MAX_STEPS - 1 - steps_down
     while steps_down > 0 and target(low) > level:
         low -= width
         steps_down -= 1
@@ -67,32 +65,3 @@ def metropolis_from_prior(
         return value
     gain = log_likelihood(candidate) - log_likelihood(value)
     return candidate if math.log1p(-rng.random()) < gain else value
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_dm(alpha: float, counts: Array, totals: Array) -> float:
-    """``Σ_k ln DM(ξ_k)`` of all clusters; an empty one contributes nothing."""
-    n_actions = counts.shape[1]
-    at_zero, total_at_zero = math.lgamma(alpha), math.lgamma(n_actions * alpha)
-    value = 0.0
-    for k in range(len(totals)):
-        if totals[k] == 0:
-            continue
-        value += total_at_zero - math.lgamma(n_actions * alpha + totals[k])
-        for j in range(n_actions):
-            if counts[k, j] > 0:
-                value += math.lgamma(alpha + counts[k, j]) - at_zero
-    return value
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_link_normaliser(nu: float, row_sums: Array) -> float:
-    """``Σ_i ln(ν + Σ_{j ≠ i} f(d_ij))``; factors are multiplied up to save logarithms."""
-    total = 0.0
-    product = 1.0
-    for i in range(len(row_sums)):
-        product *= nu + row_sums[i]
-        if product > 1e150 or product < 1e-150:
-            total += np.log(product)
-            product = 1.0
-    return total + np.log(product)

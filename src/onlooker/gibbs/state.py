@@ -4,97 +4,27 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.hyper import DirichletMixture
+from onlooker.gibbs.arrays import Counts, Data, Slots, Tables
+
+P = TypeVar("P", bound=tuple[Any, ...])
+"""What a prior alone remembers: a NamedTuple of arrays."""
 
 
-class Data(NamedTuple):
-    """What the kernels read: transitions sorted by node, and their scaled likelihoods."""
-
-    first: Array
-    """``(N + 1,)``: node i owns transitions ``first[i]`` to ``first[i + 1] - 1``."""
-    likelihood: Array
-    """``(M, A)``."""
-
-
-class Point(NamedTuple):
-    """Where a chain is to start, in the order of the problem's nodes and transitions."""
-
-    labels: Array
-    """``(N,)``."""
-    actions: Array
-    """``(M,)``."""
-    hyper: dict[str, float]
-    links: Array | None
-    """``(N,)``: the ddCRP's."""
-
-
-class Counts(NamedTuple):
-    """The sufficient statistics, kept up to date by every kernel."""
-
-    node: Array
-    """``φ``, ``(N, A)``: how often each action is played at each node."""
-    cluster: Array
-    """``ξ``, ``(slots, A)``: the same by cluster."""
-    total: Array
-    """``(slots,)``: transitions in each cluster, ``Σ_j ξ_kj``."""
-    size: Array
-    """``ζ``, ``(slots,)``: nodes in each cluster."""
-
-
-class Tables(NamedTuple):
-    """The prior of the controllers, ``Σ_g w_g Dir(α_g · 1)``; mostly there is but one ``g``.
-
-    Logarithms of rising factorials, so that no kernel calls ``lgamma``:
-    ``ln DM_g(ξ) = Σ_j action[g, ξ_j] - total[g, Σ_j ξ_j]``.
-    """
-
-    action: Array
-    """``(G, M + 1)``: ``ln Γ(α_g + n) - ln Γ(α_g)`` for ``n = 0 … M``."""
-    total: Array
-    """``(G, M + 1)``: ``ln Γ(Aα_g + n) - ln Γ(Aα_g)`` for ``n = 0 … M``."""
-    alpha: Array
-    """``(G,)``."""
-    log_weight: Array
-    """``(G,)``: ``ln w_g``."""
-    component: Array
-    """``(slots,)``: which ``g`` each cluster's controller has, while a step goes on. It is drawn
-    before the step and forgotten after it; all zero if there is but one."""
-
-
-def make_tables(
-    concentration: float | DirichletMixture, n_actions: int, n_transitions: int, n_slots: int = 0
-) -> Tables:
-    """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
-    if isinstance(concentration, DirichletMixture):
-        alpha, weight = np.array(concentration.alphas), np.array(concentration.weights)
-    else:
-        alpha, weight = np.array([float(concentration)]), np.ones(1)
-    return Tables(
-        _log_rising(alpha, n_transitions),
-        _log_rising(n_actions * alpha, n_transitions),
-        alpha,
-        np.log(weight),
-        np.zeros(n_slots, dtype=np.int8),
-    )
-
-
-def _log_rising(starts: Array, n: int) -> Array:
-    """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
-    table = np.zeros((len(starts), n + 1))
-    for start, row in zip(starts, table[:, 1:], strict=True):
-        np.add(start, np.arange(n), out=row)
-        np.cumsum(np.log(row, out=row), out=row)
-    return table
+class Nothing(NamedTuple):
+    """The part of a prior that remembers nothing but labels."""
 
 
 @dataclass
-class State:
-    """One point of a chain: everything that its next sweep depends on."""
+class State(Generic[P]):
+    """One point of a chain: everything that its next sweep depends on.
+
+    What is stored follows from the types: arrays, and NamedTuples of arrays, under their names.
+    """
 
     rng: np.random.Generator
     actions: Array
@@ -102,57 +32,80 @@ class State:
     labels: Array
     """``(N,)``: each node's slot. Slots are names, not ranks: some may be empty."""
     counts: Counts
-    hyper: dict[str, float] = field(default_factory=dict)
-    arrays: dict[str, Array] = field(default_factory=dict)
-    """What a scheme or a prior adds: controllers, mixing weights, links and their lists."""
+    slots: Slots
+    hyper: dict[str, float]
+    partition: P
+    controllers: Array | None = None
+    """``(slots, A)``: the drawn ones; None if they are integrated out."""
+    unseen: Any = None
+    """A NamedTuple of arrays: what was not seen, if anything."""
+    data: Data = field(default=None, repr=False)  # type: ignore[assignment]
+    """Not stored: `Update.prepare` brings it in line with the rest."""
+    tables: Tables = field(default=None, repr=False)  # type: ignore[assignment]
+    """Not stored: follows from ``hyper["alpha"]``."""
 
-    def copy(self) -> State:
+    def copy(self) -> State[P]:
         """An independent copy, generator included."""
         return copy.deepcopy(self)
+
+    @property
+    def n_used(self) -> int:
+        """Clusters with a node."""
+        return int(np.count_nonzero(self.counts.size))
+
+    def grow(self) -> None:
+        """Double the number of slots."""
+        n = len(self.counts.size)
+
+        def grown(array: Array) -> Array:
+            more = np.zeros((2 * n, *array.shape[1:]), dtype=array.dtype)
+            more[:n] = array
+            return more
+
+        node, *by_slot = self.counts
+        self.counts = Counts(node, *map(grown, by_slot))
+        order, where, n_used = self.slots
+        new = np.arange(n, 2 * n)
+        self.slots = Slots(np.concatenate([order, new]), np.concatenate([where, new]), n_used)
+        if self.controllers is not None:
+            self.controllers = grown(self.controllers)
+
+    # -- storing --------------------------------------------------------------------------------
 
     def as_arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Split into arrays and a JSON-able rest, to be stored."""
         arrays = {"actions": self.actions, "labels": self.labels}
-        arrays |= {f"counts.{name}": value for name, value in self.counts._asdict().items()}
-        arrays |= {f"arrays.{name}": value for name, value in self.arrays.items()}
-        rest: dict[str, Any] = {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
-        return arrays, rest
+        for name in ("counts", "slots", "partition", "unseen"):
+            part = getattr(self, name)
+            if part is not None:
+                arrays |= {f"{name}.{key}": value for key, value in part._asdict().items()}
+        if self.controllers is not None:
+            arrays["controllers"] = self.controllers
+        return arrays, {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], rest: dict[str, Any]) -> State:
-        """Undo `as_arrays`."""
-        rng = np.random.Generator(getattr(np.random, rest["rng"]["bit_generator"])())
-        rng.bit_generator.state = rest["rng"]
+    def from_arrays(
+        cls,
+        arrays: dict[str, Array],
+        rest: dict[str, Any],
+        partition: type[P],
+        unseen: type[Any] | None = None,
+    ) -> State[P]:
+        """Undo `as_arrays`, given the types of what the prior and the unseen states remember."""
+
+        def part(kind: Any, name: str) -> Any:
+            return kind(*(arrays[f"{name}.{key}"] for key in kind._fields))
+
+        bits = np.random.PCG64()
+        bits.state = rest["rng"]
         return cls(
-            rng=rng,
+            rng=np.random.Generator(bits),
             actions=arrays["actions"],
             labels=arrays["labels"],
-            counts=Counts(*(arrays[f"counts.{name}"] for name in Counts._fields)),
+            counts=part(Counts, "counts"),
+            slots=part(Slots, "slots"),
             hyper=dict(rest["hyper"]),
-            arrays=_below("arrays.", arrays),
+            partition=part(partition, "partition"),
+            controllers=arrays.get("controllers"),
+            unseen=None if unseen is None else part(unseen, "unseen"),
         )
-
-
-def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
-    """The arrays whose names start so, without it."""
-    return {
-        name.removeprefix(prefix): value
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
-def count(actions: Array, labels: Array, first: Array, n_actions: int, n_slots: int) -> Counts:
-    """Count everything from scratch."""
-    n_nodes = len(labels)
-    node = np.zeros((n_nodes, n_actions), dtype=np.int32)
-    node_of = np.repeat(np.arange(n_nodes), np.diff(first))
-    np.add.at(node, (node_of, actions), 1)
-    cluster = np.zeros((n_slots, n_actions), dtype=np.int32)
-    np.add.at(cluster, labels, node)
-    return Counts(
-        node,
-        cluster,
-        cluster.sum(axis=1, dtype=np.int64),
-        np.bincount(labels, minlength=n_slots).astype(np.int64),
-    )

@@ -6,12 +6,10 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Counts, Data, Tables
-from onlooker.partitions.indicators import Slots
-from onlooker.partitions.links.forest import Forest
+from onlooker.gibbs.arrays import Data, Slots
 
 _WIDTH = 4.0  # of a slice, on the logit of a share
-_MOST_STEPS = 16  # of widening it to either side
+_MAX_STEPS = 16  # of widening it to either side
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -83,12 +81,12 @@ def _share_anew(
     level -= rng.standard_exponential()
     low = x - _WIDTH * rng.random()
     high = low + _WIDTH
-    steps = int(_MOST_STEPS * rng.random())
+    steps = int(_MAX_STEPS * rng.random())
     for _ in range(steps):
         if _log_density(low, pair, share, alpha, mixed, difference, n) <= level:
             break
         low -= _WIDTH
-    for _ in range(_MOST_STEPS - 1 - steps):
+    for _ in range(_MAX_STEPS - 1 - steps):
         if _log_density(high, pair, share, alpha, mixed, difference, n) <= level:
             break
         high += _WIDTH
@@ -112,16 +110,18 @@ def _share_anew(
 def update_controllers(
     controllers: Array,
     slots: Slots,
-    forest: Forest,
-    counts: Counts,
-    tables: Tables,
+    members: Array,
+    start: Array,
+    size: Array,
+    alpha: float,
     data: Data,
     rng: np.random.Generator,
 ) -> None:
     """Draw controllers from ``p(θ_k | s, z) ∝ Dir(θ_k; α) Π_t Σ_j ℓ[t, j] θ_kj``, step by step.
 
     Each action in turn shares its probability anew with another one. Where actions are hard to
-    tell apart, this goes much farther than drawing controllers and actions by turns.
+    tell apart, this goes much farther than drawing controllers and actions by turns. Slot k's nodes
+    are ``members[start[k] : start[k] + size[k]]``.
     """
     n_transitions, n_actions = data.likelihood.shape
     mixed, difference = np.empty(n_transitions), np.empty(n_transitions)
@@ -131,10 +131,9 @@ def update_controllers(
     for p in range(slots.n[0]):
         k = slots.order[p]
         theta = controllers[k]
-        alpha = tables.alpha[tables.component[k]]
         n = 0
-        for m in range(forest.start[k], forest.start[k] + counts.size[k]):
-            node = forest.pool[m]
+        for m in range(start[k], start[k] + size[k]):
+            node = members[m]
             for t in range(data.first[node], data.first[node + 1]):
                 total = 0.0
                 for j in range(n_actions):

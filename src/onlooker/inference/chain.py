@@ -1,24 +1,23 @@
-"""One Markov chain: a sweep draws every unknown once, given all the others."""
+"""One Markov chain: a list of updates, and the state that they draw in turn."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.gibbs.actions import collapsed_actions, draw_from_likelihood, ordinary_actions
-from onlooker.gibbs.dirichlet import draw_controllers
-from onlooker.gibbs.slices import log_dm, slice_sample_log, start_of
-from onlooker.gibbs.state import Data, Point, State, Tables, count, make_tables
-from onlooker.hyper import Concentration, Prior, mixture_of
-from onlooker.inference.components import draw_components, mixed_policy, shares_of
-from onlooker.inference.imputation import make_imputer
-from onlooker.inference.parameters import ParameterSampler
-from onlooker.inference.starts import start_at
-from onlooker.partitions.indicators import Scheme
-from onlooker.partitions.partition import PartitionSampler
-from onlooker.problem.problem import Problem
+from onlooker.gibbs.actions import draw_from_likelihood
+from onlooker.gibbs.arrays import Counts, Slots, count, make_tables
+from onlooker.gibbs.state import Nothing, State
+from onlooker.gibbs.update import Info
+from onlooker.inference.draws import relabel, smallest_int
+from onlooker.inference.target import Target
+from onlooker.inference.unseen import kept_unseen
+from onlooker.inference.updates import controllers_given_counts
+from onlooker.partitions.base import Bound
 
-_NO_CONTROLLERS = np.zeros((0, 0))
+_NONE = np.zeros(0, dtype=np.int32)
 
 
 class Chain:
@@ -26,249 +25,136 @@ class Chain:
 
     Parameters
     ----------
-    problem
-        Nodes, transitions and likelihoods.
-    partition
-        The sampler of the partition.
-    alpha
-        Concentration of the controllers' Dirichlet prior: a number fixes it, a prior infers it,
-        `PerController` or `DirichletMixture` give each controller one of its own.
-    collapsed
-        Integrate the controllers out rather than draw them.
+    target
+        The posterior that is sampled.
+    bound
+        The prior, bound to the problem that this chain sees.
     rng
         The chain's own generator.
     state
-        Where to go on from.
-    point
-        Where to start; without state and point the chain starts as the prior likes to, with
-        actions drawn from their likelihoods.
+        Where to go on from; without it the chain starts as the prior likes to, with actions drawn
+        from their likelihoods.
     """
 
     def __init__(
         self,
-        problem: Problem,
-        partition: PartitionSampler,
+        target: Target,
+        bound: Bound[Any],
         *,
-        alpha: Concentration,
-        collapsed: bool,
         rng: np.random.Generator | None = None,
-        state: State | None = None,
-        point: Point | None = None,
+        state: State[Any] | None = None,
     ) -> None:
-        self.problem = problem
-        self.partition = partition
-        self.concentration = alpha
-        self.mixture = mixture_of(alpha)
-        self.collapsed = collapsed
-        self.layout = partition.layout
-        self.data = Data(self.layout.first, self.layout.likelihood)
-        self.parameters: ParameterSampler | None = None
-        self.imputer = make_imputer(problem)
-        moving = problem.incomplete is not None and problem.states.ndim == 2
-        if problem.parameters or moving:
-            self.parameters = ParameterSampler(problem, self.layout)
-            self.data = Data(self.layout.first, self.parameters.likelihood)
+        self.target = target
+        self.bound = bound
+        self.updates = target.updates(bound)
+        self.info: dict[str, float] = {}
+        """What the updates of the last sweep reported, as ``"update.name"``."""
         if state is None:
-            self.state = self._start(rng, point)
-            self.tables = self._make_tables()
-            if not self.collapsed:
-                self.state.arrays["controllers"] = np.empty(self.state.counts.cluster.shape)
-                self.draw_controllers()
+            self._start(np.random.default_rng() if rng is None else rng)
         else:
             self.state = state
-            if self.imputer is not None:
-                self.imputer.restore(self, state)
-            if self.parameters is not None:
-                self.parameters.set(state.hyper)
-            self.tables = self._make_tables()
+            self._prepare()
 
-    def _start(self, rng: np.random.Generator | None, point: Point | None) -> State:
-        rng = np.random.default_rng() if rng is None else rng
-        hyper: dict[str, float] = {}
-        if self.mixture is None:
-            hyper["alpha"] = start_of(self.concentration)  # type: ignore[arg-type]
-        if self.parameters is not None:
-            hyper |= self.parameters.start()
-        if point is not None:
-            hyper |= {name: point.hyper[name] for name in hyper}
-        more: dict[str, Array] = {}
-        if self.imputer is not None:
-            more, unseen = self.imputer.start(self)
-            hyper |= unseen
-        if self.parameters is not None:
-            self.parameters.set(hyper)
-        if point is None:
-            actions = np.empty(self.problem.n_transitions, dtype=np.int32)
-            draw_from_likelihood(actions, self.data.likelihood, rng)
-            labels, arrays, own = self.partition.start(rng)
-        else:
-            actions = point.actions[self.layout.order].astype(np.int32)
-            labels, arrays, own = start_at(self.partition, point, rng)
-        n_slots = len(arrays.get("slots", range(self.partition.n_slots)))
-        counts = count(actions, labels, self.data.first, self.problem.n_actions, n_slots)
-        return State(rng, actions, labels, counts, hyper | own, arrays | more)
-
-    @property
-    def alpha(self) -> float:
-        """Concentration that all controllers share at this state."""
-        return self.state.hyper["alpha"]
-
-    def _make_tables(self) -> Tables:
-        return make_tables(
-            self.alpha if self.mixture is None else self.mixture,
-            self.problem.n_actions,
-            self.problem.n_transitions,
-            len(self.state.counts.size),
+    def _start(self, rng: np.random.Generator) -> None:
+        """Hyper-parameters and unseen states, then actions, then the partition."""
+        data, problem = self.bound.layout.data, self.bound.layout.problem
+        self.state = state = State(
+            rng,
+            actions=np.empty(len(data.order), dtype=np.int32),
+            labels=_NONE,
+            counts=Counts(_NONE, _NONE, _NONE, _NONE),
+            slots=Slots(_NONE, _NONE, _NONE),
+            hyper={"alpha": self.target.start_alpha},
+            partition=Nothing(),
         )
-
-    def _draw_components(self) -> None:
-        """Draw which concentration each controller has, given actions and partition."""
-        counts = self.state.counts
-        if self.mixture is None and self.tables.alpha[0] != self.alpha:
-            self.tables = self._make_tables()  # for a state that was put in from elsewhere
-        if len(self.tables.component) != len(counts.size):  # the partition has more slots now
-            component = np.zeros(len(counts.size), dtype=np.int8)
-            self.tables = self.tables._replace(component=component)
-        if self.mixture is not None:
-            draw_components(counts.cluster, counts.total, self.tables, self.state.rng)
-
-    def _draw_alpha(self, prior: Prior) -> None:
-        """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``: the controllers, if drawn, are drawn next."""
-        counts, rng = self.state.counts, self.state.rng
-
-        def log_density(alpha: float) -> float:
-            return log_dm(alpha, counts.cluster, counts.total) + prior.logpdf(alpha)
-
-        self.state.hyper["alpha"] = slice_sample_log(log_density, self.alpha, rng)
-        self.tables = self._make_tables()
-
-    def _scheme(self) -> Scheme:
-        controllers = log_controllers = _NO_CONTROLLERS
-        if not self.collapsed:
-            controllers = self.state.arrays["controllers"]
-            with np.errstate(divide="ignore"):
-                log_controllers = np.log(controllers)
-        return Scheme(
-            self.tables,
-            not self.collapsed,
-            controllers,
-            log_controllers,
+        for update in self.updates:
+            update.begin(state)
+        self._prepare()
+        draw_from_likelihood(state.actions, state.data.likelihood, rng)
+        state.labels, state.slots, state.partition, hyper = self.bound.start(rng)
+        state.hyper |= hyper
+        n_slots = len(state.slots.order)
+        state.counts = count(
+            state.actions, state.labels, state.data.first, problem.n_actions, n_slots
         )
+        if not self.target.collapsed:
+            state.controllers = controllers_given_counts(state)
 
-    def sweep(self) -> None:
-        """Draw the unseen, actions, dynamics, controllers, partition and hyper-parameters once."""
-        state = self.state
-        if self.imputer is not None:
-            self.imputer.update(self)
-        if self.collapsed:
-            self._draw_components()
-            collapsed_actions(
-                state.actions,
-                state.labels,
-                state.counts,
-                self.data,
-                self.tables,
-                state.rng,
-            )
-        else:
-            ordinary_actions(
-                state.actions,
-                state.labels,
-                state.counts,
-                self.data,
-                state.arrays["controllers"],
-                state.rng,
-            )
-        if self.parameters is not None:
-            self.parameters.update(state)
-        if isinstance(self.concentration, Prior):
-            self._draw_alpha(self.concentration)
-        if self.collapsed:
-            self._draw_components()
-        else:
-            self.draw_controllers()
-        self.partition.update(state, self.data, self._scheme())
+    def _prepare(self) -> None:
+        state, problem = self.state, self.bound.layout.problem
+        state.data = self.bound.layout.data
+        state.tables = make_tables(state.hyper["alpha"], problem.n_actions, problem.n_transitions)
+        for update in self.updates:
+            update.prepare(state)
 
-    def draw_controllers(self) -> None:
-        """Draw the controller of every slot, given actions and partition."""
-        self.state.arrays["controllers"][:] = self.controllers_given_counts()
-
-    def controllers_given_counts(self) -> Array:
-        """``θ_k ~ Dir(ξ_k + α)`` of every slot."""
-        self._draw_components()
-        controllers = np.empty(self.state.counts.cluster.shape)
-        draw_controllers(controllers, self.state.counts.cluster, self.tables, self.state.rng)
-        return controllers
+    def sweep(self) -> dict[str, Info]:
+        """Every update once."""
+        told = {update.name: update(self.state) for update in self.updates}
+        self.info = {
+            f"{name}.{key}": value for name, info in told.items() for key, value in info.items()
+        }
+        return told
 
     # -- what a state says ----------------------------------------------------------------------
 
     @property
     def actions(self) -> Array:
         """The latent actions, in the order of the problem's transitions."""
-        actions = np.empty_like(self.state.actions)
-        actions[self.layout.order] = self.state.actions
-        return actions
+        return self.state.data.unsorted(self.state.actions)
 
     @property
     def labels(self) -> Array:
         """Each node's cluster, in the order of the problem's nodes."""
-        labels = np.empty_like(self.state.labels)
-        labels[self.layout.nodes] = self.state.labels
-        return labels
-
-    @property
-    def links(self) -> Array | None:
-        """The ddCRP's links between the problem's nodes; None for other priors."""
-        if "forest.link" not in self.state.arrays:
-            return None
-        link = self.state.arrays["forest.link"]
-        links = np.empty_like(link)
-        links[self.layout.nodes] = self.layout.nodes[link]
-        return links
-
-    @property
-    def imputed(self) -> Array | None:
-        """The states that were not seen; None if all were."""
-        if self.imputer is None:
-            return None
-        imputed = self.imputer.imputed(self.state)
-        return imputed if len(imputed) else None
+        return self.bound.layout.of_nodes(self.state.labels)
 
     @property
     def n_controllers(self) -> int:
         """Clusters in use."""
-        return int(np.count_nonzero(self.state.counts.size))
+        return self.state.n_used
 
     def policy(self) -> Array:
         """``(N, A)``: the nodes' policies by this one state.
 
-        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``. Where each
-        controller has its own α, it is integrated out as well.
+        ``(ξ_z + α) / (ξ_z· + Aα)`` if controllers are integrated out, else ``θ_z``.
         """
         state = self.state
-        if not self.collapsed:
-            return np.asarray(state.arrays["controllers"][self.labels])
-        if self.mixture is not None:
-            shares, _ = shares_of(state.counts.cluster, self.tables)
-            return mixed_policy(state.counts.cluster, shares, self.tables.alpha)[self.labels]
-        cluster = state.counts.cluster[self.labels] + self.alpha
+        if state.controllers is not None:
+            return np.asarray(state.controllers[self.labels])
+        cluster = state.counts.cluster[self.labels] + state.hyper["alpha"]
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
+
+    def draw(self) -> dict[str, Array]:
+        """What is kept of this state, in the problem's order, in the narrowest integers.
+
+        Clusters are numbered by first appearance.
+        """
+        state, problem = self.state, self.bound.layout.problem
+        nodes = smallest_int(problem.n_nodes)
+        labels = relabel(self.labels, np.empty(len(state.counts.size), dtype=np.int32))
+        kept = self.bound.kept(state) | kept_unseen(problem, state)
+        return {
+            "labels": labels.astype(nodes),
+            "actions": self.actions.astype(smallest_int(problem.n_actions)),
+            "log_joint": np.asarray(self.log_joint()),
+            **{f"hyper.{name}": np.asarray(value) for name, value in state.hyper.items()},
+            **{
+                name: values.astype(nodes) if values.dtype.kind == "i" else values
+                for name, values in kept.items()
+            },
+            **{f"info.{name}": np.asarray(value) for name, value in self.info.items()},
+        }
 
     def log_joint(self) -> float:
         """``ln p(s, a, z)`` with the controllers integrated out; no label or order enters it."""
         state = self.state
-        if self.imputer is not None:
-            loglik = self.imputer.log_likelihood(self)
-        elif self.parameters is None:
-            loglik = np.take_along_axis(self.problem.loglik, self.actions[:, None], axis=1).sum()
-        else:
-            loglik = self.parameters.log_likelihood(state)
         used = state.counts.size > 0
-        if self.mixture is not None:
-            log_dm = shares_of(state.counts.cluster[used], self.tables)[1].sum()
-        else:
-            log_dm = (
-                self.tables.action[0][state.counts.cluster[used]].sum()
-                - self.tables.total[0][state.counts.total[used]].sum()
-            )
-        return float(loglik + log_dm + self.partition.log_prior(state))
+        log_dm = (
+            state.tables.action[state.counts.cluster[used]].sum()
+            - state.tables.total[state.counts.total[used]].sum()
+        )
+        return float(
+            state.data.log_likelihood(state.actions)
+            + log_dm
+            + self.bound.log_prior(state)
+            + sum(update.log_density(state) for update in self.updates)
+        )

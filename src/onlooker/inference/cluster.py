@@ -9,43 +9,42 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan, Runner
+from onlooker.inference.runner import Runner, Schedule, Sink, progress_of
+from onlooker.inference.target import Binder, Target
 from onlooker.progress import Progress
-
-if TYPE_CHECKING:
-    from onlooker.partitions.partition import PartitionSampler
 
 _FIRST = 4  # sweeps of a chain's first block, which also compiles
 _SECONDS = 1.0  # that a block should take
 
 
 @dataclass
-class Errand:
-    """The plan, and what a worker prepares once for all its blocks."""
+class Task:
+    """What is to be run, and what a worker prepares once for all its blocks."""
 
-    plan: Plan
+    target: Target
+    schedule: Schedule
 
     @cached_property
-    def sampler(self) -> PartitionSampler:
-        """The sampler of the partition."""
-        return self.plan.prior.sampler(self.plan.problem)
+    def bind(self) -> Binder:
+        """Makes the bound prior of a chain."""
+        return Binder(self.target)
 
 
 def advance(
-    errand: Errand, index: int, state: State | None, sweeps: int, n_sweeps: int
-) -> tuple[Draws, State, int, float]:
+    task: Task, index: int, state: State[Any] | None, sweeps: int, n_sweeps: int
+) -> tuple[Draws, State[Any], int, float]:
     """One block of a chain: draws, state, sweeps done in all, and the time it took."""
     began = time.monotonic()
     if state is not None:
         state = state.copy()  # a task may run again; its input must stay as it was
-    runner = Runner(index, errand.plan, errand.sampler, state, sweeps)
+    runner = Runner(index, task.schedule, task.bind, state, sweeps)
     runner.advance(sweeps=n_sweeps)
     return runner.draws, runner.chain.state, runner.sweeps, time.monotonic() - began
 
@@ -66,34 +65,28 @@ def _connected(client: Any) -> Iterator[Any]:
         yield made
 
 
-def run_on_cluster(
-    client: Any,
-    plan: Plan,
-    runners: list[Runner],
-    flush: Callable[[Runner], None],
-    shown: Progress,
+def run(
+    client: Any, task: Task, runners: list[Runner], sink: Sink | None, progress: Progress
 ) -> None:
     """Advance all `runners` to their end on the cluster; they take over what comes back."""
-    from onlooker.sampling import how_far
-
     with _connected(client) as connection:
         from distributed import as_completed
 
         with warnings.catch_warnings():  # a large problem is sent once; that is as it should be
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            errand = connection.submit(Errand, plan, pure=False)
+            sent = connection.submit(Task, task.target, task.schedule, pure=False)
         block = {runner.index: _FIRST for runner in runners}
         waiting: dict[Any, Runner] = {}
 
         def submit(runner: Runner) -> Any:
             state = runner.chain.state if runner.started or runner.sweeps else None
             future = connection.submit(
-                advance, errand, runner.index, state, runner.sweeps, block[runner.index], pure=False
+                advance, sent, runner.index, state, runner.sweeps, block[runner.index], pure=False
             )
             waiting[future] = runner
             return future
 
-        shown.start(how_far(runners)[0])
+        progress.start(progress_of(runners)[0])
         todo = [submit(runner) for runner in runners if not runner.done]
         finished: Any = as_completed(todo)  # type: ignore[no-untyped-call]
         try:
@@ -105,16 +98,17 @@ def run_on_cluster(
                     runner.error = error
                     continue
                 runner.absorb(draws, state, sweeps)
-                flush(runner)
+                if sink is not None:
+                    sink.offer(runner, force=False)
                 block[runner.index] = _next_block(block[runner.index], seconds)
                 if not runner.done:
                     finished.add(submit(runner))
-                shown.update(*how_far(runners))
+                progress.update(*progress_of(runners))
         finally:
             connection.cancel(list(waiting))
 
 
 def _next_block(n_sweeps: int, seconds: float) -> int:
     """As many sweeps as take about the time a block should, changing by no more than 4 times."""
-    wanted = n_sweeps * _SECONDS / max(seconds, 1e-6)
-    return max(1, round(min(max(wanted, n_sweeps / 4), n_sweeps * 4)))
+    suited = n_sweeps * _SECONDS / max(seconds, 1e-6)
+    return max(1, round(min(max(suited, n_sweeps / 4), n_sweeps * 4)))

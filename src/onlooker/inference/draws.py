@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,11 +11,10 @@ from numba import njit
 
 from onlooker.checks import Array
 from onlooker.files import within
-from onlooker.inference.chain import Chain
 
 
-def narrow(n: int) -> np.dtype[Any]:
-    """The narrowest signed integers that hold ``0 … n - 1``."""
+def smallest_int(n: int) -> np.dtype[Any]:
+    """The smallest signed integers that hold ``0 … n - 1``."""
     for kind in (np.int8, np.int16, np.int32):
         if n - 1 <= np.iinfo(kind).max:
             return np.dtype(kind)
@@ -41,7 +41,8 @@ class Draws:
     """Draws by name: of one chain, ``(draw, ...)``, or of chains stacked, ``(chain, draw, ...)``.
 
     Clusters are numbered by first appearance in each draw: slots are names, and numbers that small
-    fit narrow integers. Hyper-parameters are named ``hyper.NAME``; what else there is depends on
+    fit narrow integers. Hyper-parameters are named ``hyper.NAME``, reports of updates
+    ``info.UPDATE.NAME``; what else there is depends on
     the prior (``links``) and on the problem (``imputed``).
     """
 
@@ -80,38 +81,20 @@ class Draws:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @classmethod
-    def empty(cls, n_draws: int, chain: Chain) -> Self:
-        """Room for `n_draws` draws of `chain`."""
-        problem = chain.problem
-        nodes = narrow(problem.n_nodes)
-        arrays = {
-            "labels": np.empty((n_draws, problem.n_nodes), dtype=nodes),
-            "actions": np.empty((n_draws, problem.n_transitions), narrow(problem.n_actions)),
-            "log_joint": np.empty(n_draws),
-        }
-        arrays |= {f"hyper.{name}": np.empty(n_draws) for name in chain.state.hyper}
-        if "forest.link" in chain.state.arrays:
-            arrays["links"] = np.empty((n_draws, problem.n_nodes), dtype=nodes)
-        unseen = chain.imputed
-        if unseen is not None:
-            dtype = nodes if unseen.ndim == 1 else unseen.dtype
-            arrays["imputed"] = np.empty((n_draws, *unseen.shape), dtype=dtype)
-        return cls(arrays)
+    @property
+    def info(self) -> dict[str, Array]:
+        """``(draw,)`` each: what updates reported, as ``UPDATE.NAME``."""
+        return within("info.", self.arrays)
 
-    def put(self, index: int, chain: Chain) -> None:
-        """Keep where `chain` is now as draw number `index`."""
-        state = chain.state
-        name = np.empty(len(state.counts.size), dtype=np.int32)
-        self.labels[index] = relabel(chain.labels, name)
-        self.actions[index] = chain.actions
-        self.log_joint[index] = chain.log_joint()
-        for key, value in state.hyper.items():
-            self.arrays[f"hyper.{key}"][index] = value
-        if self.links is not None:
-            self.links[index] = chain.links
-        if self.imputed is not None:
-            self.imputed[index] = chain.imputed
+    @classmethod
+    def empty(cls, n_draws: int, draw: Mapping[str, Array]) -> Self:
+        """Room for `n_draws` draws like this one."""
+        return cls({name: np.empty((n_draws, *one.shape), one.dtype) for name, one in draw.items()})
+
+    def put(self, index: int, draw: Mapping[str, Array]) -> None:
+        """Keep a draw as number `index`."""
+        for name, value in draw.items():
+            self.arrays[name][index] = value
 
     def paste(self, index: int, block: Draws) -> None:
         """Keep the draws of `block` from number `index` on."""

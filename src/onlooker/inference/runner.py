@@ -1,75 +1,38 @@
-"""What is to be run, and one chain on its way through it."""
+"""How long to sample, and one chain on its way through it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from onlooker.checks import positive_integer
-from onlooker.gibbs.state import Point, State
-from onlooker.hyper import Concentration, Prior, check_hyper, mixture_of
+from onlooker.gibbs.state import State
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
-from onlooker.partitions.base import PartitionPrior
-from onlooker.partitions.partition import PartitionSampler
-from onlooker.problem.problem import Problem
-
-_MOST_ALPHA = 1e9
+from onlooker.inference.target import Binder
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything that decides which draws come out, and nothing else."""
+class Schedule:
+    """How many draws of how many chains, from which seed."""
 
-    problem: Problem
-    prior: PartitionPrior
-    concentration: Concentration
-    collapsed: bool
     draws: int
-    tune: int
-    thin: int
-    chains: int
-    seed: int
+    tune: int = 0
+    """Sweeps to discard before."""
+    chains: int = 1
+    thin: int = 1
+    """Sweeps from one kept draw to the next."""
+    seed: int = 0
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
-    starts: Draws | None = None
-    """Where chains start, one point each; None: where the prior likes to."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.problem, Problem):
-            raise TypeError(
-                f"problem must be a Problem, got {type(self.problem).__name__}; "
-                "make one by Problem.from_demonstrations(demos, dynamics)"
-            )
-        if not isinstance(self.prior, PartitionPrior):
-            raise TypeError(
-                f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
-            )
-        self._check_concentration()
         positive_integer("draws", self.draws)
         positive_integer("tune", self.tune, minimum=0)
         positive_integer("thin", self.thin)
         positive_integer("chains", self.chains)
-        if self.prior.collapsed_only and not self.collapsed:
-            raise ValueError(
-                f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
-                "always integrated out; use collapsed=True"
-            )
-
-    def _check_concentration(self) -> None:
-        mixture = mixture_of(self.concentration)
-        if mixture is not None:
-            most = max(mixture.alphas)
-        else:
-            check_hyper("concentration", self.concentration)
-            most = 0.0 if isinstance(self.concentration, Prior) else self.concentration  # type: ignore[assignment]
-        if most > _MOST_ALPHA:
-            raise ValueError(
-                f"concentration must be at most {_MOST_ALPHA:g}, got {most}: counts would drown in "
-                "rounding"
-            )
 
     @property
     def n_sweeps(self) -> int:
@@ -79,27 +42,6 @@ class Plan:
     def rng(self, chain: int) -> np.random.Generator:
         """The stream of a chain: what ``SeedSequence(seed).spawn(chains)[chain]`` gives."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chain,)))
-
-    def start(self, chain: int, sampler: PartitionSampler, state: State | None = None) -> Chain:
-        """A chain at its beginning, or where `state` left it."""
-        return Chain(
-            self.problem,
-            sampler,
-            alpha=self.concentration,
-            collapsed=self.collapsed,
-            rng=self.rng(chain),
-            state=state,
-            point=None if self.starts is None else _point(self.starts, chain),
-        )
-
-
-def _point(starts: Draws, chain: int) -> Point:
-    return Point(
-        starts.labels[chain],
-        starts.actions[chain],
-        {name: float(values[chain]) for name, values in starts.hyper.items()},
-        None if starts.links is None else starts.links[chain],
-    )
 
 
 def seed_of(random_state: Any) -> int:
@@ -113,6 +55,16 @@ def seed_of(random_state: Any) -> int:
     return positive_integer("random_state", random_state, minimum=0)
 
 
+class Sink(Protocol):
+    """Where draws go while sampling goes on; a store on disk is one."""
+
+    def stored(self, chain: int) -> tuple[Draws | None, State[Any] | None, int]:
+        """What it holds of a chain: its draws, and the state after so many sweeps."""
+
+    def offer(self, runner: Runner, force: bool) -> None:
+        """Take what a chain has drawn, if it is time to."""
+
+
 class Runner:
     """One chain on its way: sweeps, keeps draws, and knows how far it is.
 
@@ -120,10 +72,10 @@ class Runner:
     ----------
     index
         Number of the chain.
-    plan
-        What is to be run.
-    sampler
-        The sampler of the partition, shared by all chains.
+    schedule
+        How long it runs.
+    bind
+        Makes the bound prior of a chain.
     state, sweeps
         Where a stored chain stopped; without a state the chain starts at its beginning.
     """
@@ -131,30 +83,30 @@ class Runner:
     def __init__(
         self,
         index: int,
-        plan: Plan,
-        sampler: PartitionSampler,
-        state: State | None = None,
+        schedule: Schedule,
+        bind: Binder,
+        state: State[Any] | None = None,
         sweeps: int = 0,
     ) -> None:
         self.index = index
-        self.plan = plan
+        self.schedule = schedule
         self.sweeps = sweeps
         self.first = self.kept
         self.error: BaseException | None = None
-        self._sampler = sampler
+        self._bind = bind
         self._state = state
         self._chain: Chain | None = None
-        self._draws: Draws | None = None
+        self._buffer: Draws | None = None
 
     @property
     def kept(self) -> int:
         """Draws kept so far, those of earlier runs included."""
-        return max(0, self.sweeps - self.plan.tune) // self.plan.thin
+        return max(0, self.sweeps - self.schedule.tune) // self.schedule.thin
 
     @property
     def done(self) -> bool:
         """Whether all sweeps are made."""
-        return self.sweeps >= self.plan.n_sweeps
+        return self.sweeps >= self.schedule.n_sweeps
 
     @property
     def started(self) -> bool:
@@ -165,20 +117,17 @@ class Runner:
     def chain(self) -> Chain:
         """The chain; made when first needed, so that starts run in parallel too."""
         if self._chain is None:
-            self._chain = self.plan.start(self.index, self._sampler, self._state)
+            rng, bound = self.schedule.rng(self.index), self._bind(self.index)
+            self._chain = Chain(self._bind.target, bound, rng=rng, state=self._state)
             self._state = None
         return self._chain
 
     @property
     def draws(self) -> Draws:
         """What was drawn since `first`."""
+        if self._buffer is None:
+            return Draws.empty(0, self.chain.draw())
         return self._buffer[: self.kept - self.first]
-
-    @property
-    def _buffer(self) -> Draws:
-        if self._draws is None:
-            self._draws = Draws.empty(self.plan.draws - self.first, self.chain)
-        return self._draws
 
     @property
     def n_controllers(self) -> int | None:
@@ -189,22 +138,29 @@ class Runner:
         """One sweep; keep a draw if it is time for one."""
         chain, before = self.chain, self.kept
         chain.sweep()
-        if self.sweeps + 1 > self.plan.tune:
-            after = (self.sweeps + 1 - self.plan.tune) // self.plan.thin
+        if self.sweeps + 1 > self.schedule.tune:
+            after = (self.sweeps + 1 - self.schedule.tune) // self.schedule.thin
             if after > before:
-                self._buffer.put(before - self.first, chain)
+                self._room_for(draw := chain.draw()).put(before - self.first, draw)
         self.sweeps += 1  # last: `draws` must never show a draw that is not there yet
 
-    def absorb(self, block: Draws, state: State, sweeps: int) -> None:
+    def _room_for(self, draw: dict[str, Any]) -> Draws:
+        if self._buffer is None:
+            self._buffer = Draws.empty(self.schedule.draws - self.first, draw)
+        return self._buffer
+
+    def absorb(self, block: Draws, state: State[Any], sweeps: int) -> None:
         """Take over what the same chain did elsewhere."""
         self._chain, self._state = None, state  # made anew: what goes with the state is, too
-        self._buffer.paste(self.kept - self.first, block)
+        if len(block):
+            one = {name: values[0] for name, values in block.arrays.items()}
+            self._room_for(one).paste(self.kept - self.first, block)
         self.sweeps = sweeps
 
     def advance(self, seconds: float = np.inf, sweeps: int | None = None) -> None:
         """Go on until all is done, or for about so long, or for so many sweeps."""
-        last = self.plan.n_sweeps if sweeps is None else self.sweeps + sweeps
-        last = min(last, self.plan.n_sweeps)
+        last = self.schedule.n_sweeps if sweeps is None else self.sweeps + sweeps
+        last = min(last, self.schedule.n_sweeps)
         deadline = time.monotonic() + seconds
         while self.sweeps < last:
             self.sweep()
@@ -213,4 +169,15 @@ class Runner:
 
     def compile(self) -> None:
         """Make sure that every kernel a chain calls is compiled; draws nothing."""
-        Draws.empty(1, self.chain).put(0, self.chain)
+        self.chain.draw()
+
+
+def progress_of(runners: list[Runner]) -> tuple[int, str]:
+    """Sweeps done by all chains, and what to say of them."""
+    done = sum(min(runner.sweeps, runner.schedule.n_sweeps) for runner in runners)
+    counts = [n for runner in runners if (n := runner.n_controllers) is not None]
+    if not counts:
+        return done, ""
+    low, high = min(counts), max(counts)
+    plural = "" if high == 1 else "s"
+    return done, f"{low} controller{plural}" if low == high else f"{low} to {high} controllers"

@@ -1,4 +1,6 @@
-"""Which groupings of states are believable: priors over partitions, one a file."""
+"""Which groupings of states are believable: priors over partitions, a folder or file each."""
+
+from typing import Any
 
 from onlooker.partitions.base import PartitionPrior
 from onlooker.partitions.crp import ChineseRestaurant
@@ -11,10 +13,17 @@ from onlooker.partitions.decay import (
     WindowDecay,
 )
 from onlooker.partitions.finite import Mixing, Uniform
-from onlooker.partitions.potts.prior import Potts
+from onlooker.partitions.potts import Potts
 from onlooker.partitions.static import Static
 
+PRIORS: dict[str, type[PartitionPrior[Any]]] = {
+    prior.key: prior
+    for prior in (Static, Uniform, Mixing, Potts, ChineseRestaurant, DistanceDependent)
+}
+"""Every prior by its name in files: the one place outside its own folder that names a prior."""
+
 __all__ = [
+    "PRIORS",
     "ChineseRestaurant",
     "Decay",
     "DistanceDependent",

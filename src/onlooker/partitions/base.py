@@ -1,21 +1,145 @@
-"""What all partition priors share."""
+"""The protocol of a prior: all that sampling, storing, predicting and reporting ask of it.
+
+A prior is a dataclass of parameters. Bound to a problem it starts chains and lists the updates of a
+sweep; its draws say with which weight a state that is no node joins each cluster. A prior that
+implements this, in a folder of its own and with a line in ``partitions/__init__.py``, needs nothing
+else anywhere.
+"""
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, get_type_hints
 
-from onlooker.partitions.geometry import Geometry
-from onlooker.problem.problem import Problem
+import numpy as np
+
+from onlooker.checks import Array, ChoiceError
+from onlooker.gibbs.arrays import Slots
+from onlooker.gibbs.state import Nothing, P, State
+from onlooker.hyper import Prior
 
 if TYPE_CHECKING:
-    from onlooker.partitions.partition import PartitionSampler
+    from onlooker.gibbs.update import Update
+    from onlooker.partitions.decay import Decay
+    from onlooker.partitions.geometry import Geometry
+    from onlooker.problem import Layout, Problem
+
+Hyper = float | Prior
+"""A hyper-parameter: a number fixes it, a prior infers it."""
+
+Strategy = Literal["map", "local", "average"]
+"""What to do about a state that is no node."""
 
 
-class PartitionPrior:
-    """A prior over partitions of the nodes: a dataclass of parameters that makes samplers.
+class HyperText(NamedTuple):
+    """A hyper-parameter in words."""
 
+    symbol: str
+    name: str
+    effect: str
+    """What a larger value does."""
+
+
+class Start(NamedTuple, Generic[P]):
+    """Where a chain starts."""
+
+    labels: Array
+    slots: Slots
+    partition: P
+    hyper: dict[str, float]
+
+
+class Drawn(NamedTuple):
+    """Some draws as `PartitionPrior.weights` sees them."""
+
+    first: Array
+    """``(B + 1,)``: the clusters of draw b are the rows ``first[b]`` to ``first[b + 1] - 1``, of
+    which the last stands for a new one."""
+    size: Array
+    """Nodes in each cluster, by row."""
+    hyper: Callable[[str], Array]
+    """``(B,)``: the draws of a hyper-parameter, or what it is fixed to."""
+    n_neighbors: int | None
+    """Only the nearest so many nodes count; None: all."""
+
+    @property
+    def n_used(self) -> Array:
+        """``(B,)``: clusters in use."""
+        return np.diff(self.first) - 1
+
+
+class Weights(NamedTuple):
+    """With which weight a state that is no node joins each cluster, in each draw.
+
+    A cluster's score is ``Σ_j (factor · g_j + plus)`` over the state's neighbours in it, plus
+    ``mass``, which needs no neighbour.
+    """
+
+    factor: Array
+    """``(B,)``, as the next one."""
+    plus: Array
+    mass: Array
+    """One number for each row of all draws; that of a new cluster does not count."""
+    new: Array
+    """``(B,)``: score of a new cluster, or of all empty ones together."""
+    beta: Array
+    """``(B,)``: weights are ``exp(β · score)``; empty: the scores are the weights."""
+    n_slots: int
+    """With `beta`: clusters, empty ones included."""
+
+
+def make_weights(drawn: Drawn, **given: Any) -> Weights:
+    """Weights that are zero but for what is given."""
+    zero = np.zeros(len(drawn.first) - 1)
+    nothing = Weights(zero, zero, np.zeros(len(drawn.size)), zero, beta=np.zeros(0), n_slots=0)
+    return nothing._replace(**given)
+
+
+def by_row(drawn: Drawn, values: Array) -> Array:
+    """What each draw has, for each of its rows."""
+    return np.repeat(values, np.diff(drawn.first))
+
+
+class Reach(NamedTuple):
+    """Which neighbours count, and how much, for priors by which near states share a cluster."""
+
+    decay: Decay
+    n_neighbors: int | None
+    tolerance: float
+    """The decaying part counts where it exceeds this share of its maximum."""
+
+
+class Bound(ABC, Generic[P]):
+    """A prior bound to a problem: neighbours found once, shared by chains and threads."""
+
+    layout: Layout
+    """How nodes and transitions lie in the kernels' arrays."""
+
+    @abstractmethod
+    def start(self, rng: np.random.Generator) -> Start[P]:
+        """Draw where a chain starts."""
+
+    @abstractmethod
+    def updates(self, collapsed: bool) -> list[Update[P]]:
+        """The prior's part of a sweep, in its order."""
+
+    @abstractmethod
+    def log_prior(self, state: State[P]) -> float:
+        """``ln p(z)`` or ``ln p(c)``, a normaliser that is out of reach left out."""
+
+    def kept(self, state: State[P]) -> dict[str, Array]:
+        """What is kept of a draw beside labels, such as links, in the order of the layout."""
+        return {}
+
+
+class PartitionPrior(ABC, Generic[P]):
+    """A prior over partitions of the nodes: a dataclass whose fields carry their checks.
+
+    A field ``beta: Annotated[Hyper, check_hyper]`` is checked by ``check_hyper("beta", value)``.
     ``get_params`` and ``set_params`` follow scikit-learn, so that a grid search can reach
     ``partition__beta`` and ``partition__decay__scale``.
 
@@ -26,19 +150,51 @@ class PartitionPrior:
     GaussianDecay(scale=0.5, offset=0.0)
     """
 
+    key: ClassVar[str]
+    """Its name in TOML files, on the command line and in stores."""
+    state: ClassVar[type[Any]] = Nothing
+    """P, a NamedTuple of arrays: what its chains remember beside labels; stored by field."""
     collapsed_only: ClassVar[bool] = False
-    """Whether the sampler exists only with the controllers integrated out."""
+    """Whether it can be sampled only with the controllers integrated out."""
+    strategies: ClassVar[tuple[Strategy, ...]] = ("average", "map")
+    """What can be done about a state that is no node; the first is the default."""
+    texts: ClassVar[Mapping[str, HyperText]] = {}
+    """Its hyper-parameters in words."""
 
-    def sampler(self, problem: Problem) -> PartitionSampler:
-        """Make the sampler for `problem`; costly preparations happen here, once."""
-        raise NotImplementedError
+    @abstractmethod
+    def hyper(self) -> dict[str, Hyper]:
+        """The hyper-parameters by the names of their draws: numbers, or priors."""
+
+    @abstractmethod
+    def bind(self, problem: Problem) -> Bound[P]:
+        """Prepare for `problem`; what is costly happens here, once."""
+
+    @abstractmethod
+    def weights(self, drawn: Drawn, strategy: Strategy) -> Weights:
+        """With which weight a state that is no node joins each cluster."""
 
     def geometry(self, problem: Problem) -> Geometry | None:
-        """Where the nodes lie, for priors that care."""
+        """Where the nodes lie, for priors to which location matters."""
         return None
 
-    def _check(self) -> None:
-        """Refuse bad parameters."""
+    @property
+    def reach(self) -> Reach | None:
+        """By which neighbours a state is placed; None where location does not matter."""
+        return None
+
+    def advice(self, n_clusters: int) -> str:
+        """What to try where chains with up to so many clusters do not mix; empty: nothing."""
+        return ""
+
+    # -- parameters: the same for every prior ---------------------------------------------------
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Refuse bad parameters; what concerns several fields is added by the prior."""
+        for name, check in _checks_of(type(self)):
+            check(name, getattr(self, name))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with ``deep`` those of nested objects too."""
@@ -68,6 +224,26 @@ class PartitionPrior:
                     raise ValueError(f"{own} is {whole!r}, which has no parameter {nested!r}")
                 value = whole.set_params(**{nested: value})
             setattr(changed, own, value)
-        changed._check()
+        changed.check()
         self.__dict__.update(changed.__dict__)  # only now: a refusal leaves the prior as it was
         return self
+
+
+@cache
+def _checks_of(prior: type) -> list[tuple[str, Callable[[str, Any], Any]]]:
+    """The checks that a prior's fields carry."""
+    hints = get_type_hints(prior, include_extras=True)
+    return [
+        (item.name, check)
+        for item in fields(prior)
+        for check in getattr(hints[item.name], "__metadata__", ())
+    ]
+
+
+def check_strategy(prior: PartitionPrior[Any], strategy: Strategy | None) -> Strategy:
+    """The strategy, or the prior's default; refused if the prior has no such one."""
+    if strategy is None:
+        return prior.strategies[0]
+    if strategy not in prior.strategies:
+        raise ChoiceError("extrapolate", strategy, prior.strategies)
+    return strategy

@@ -6,72 +6,56 @@ but a weight for a new one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
+from onlooker.gibbs.arrays import Counts, Slots, Tables
 from onlooker.gibbs.categorical import draw_log
-from onlooker.gibbs.dirichlet import dirichlet
-from onlooker.gibbs.state import Counts, Tables
-from onlooker.inference.components import draw_component, log_dm_by_component
+from onlooker.gibbs.dirichlet import dirichlet, log_dm_of
+from onlooker.gibbs.slots import close_slot, move_node, open_slot
+from onlooker.gibbs.state import State
 
-WEIGHTS, COUNTS, POTTS = 0, 1, 2
-"""Kinds of ``p(z_i = k | z_-i)``: given weights, other nodes' counts, or neighbours' labels."""
-
-
-class Slots(NamedTuple):
-    """Which slots are in use: ``order[:n[0]]``; ``where`` is the inverse permutation."""
-
-    order: Array
-    where: Array
-    n: Array
+NO_CONTROLLERS = np.zeros((0, 0))
+"""Stands for controllers that are integrated out."""
 
 
-class IndicatorPrior(NamedTuple):
-    """``p(z_i = k | z_-i)`` as the kernel needs it; what a kind does not use is empty or 0."""
+class Conditional(NamedTuple):
+    """``ln p(z_i = k | z_-i)`` as a sum of terms; an empty array is a term that is not there."""
 
-    kind: int
     log_weight: Array
-    """WEIGHTS: ``ln q_k``."""
+    """``(K,)``: ``ln q_k``."""
     log_count: Array
-    """COUNTS: ``ln(ζ + γ / K)`` for ``ζ = 0 … N``, so that no kernel takes logarithms of them."""
-    new: float
-    """COUNTS: ``γ``, the weight of a new cluster; 0 if there is none."""
-    beta: float
+    """``(N + 1,)``: ``ln(ζ + γ / K)`` for ``ζ = 0 … N``, so that no kernel takes logarithms."""
     indptr: Array
+    """``(N + 1,)``: rows of the graph whose neighbours attract."""
     indices: Array
     weights: Array
     offset: float
-    """POTTS: the similarity graph."""
+    """The similarity of all other pairs."""
+    beta: float
+    """``β Σ_j w_ij δ(k, z_j)``."""
+    new: float
+    """``γ``, the weight of a new cluster; 0 if there is none."""
 
 
-class Scheme(NamedTuple):
-    """How controllers enter: integrated out by `tables`, or as they are drawn."""
-
-    tables: Tables
-    ordinary: bool
-    controllers: Array
-    log_controllers: Array
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def open_slot(slots: Slots) -> int:
-    """Take a free slot into use."""
-    k = slots.order[slots.n[0]]
-    slots.n[0] += 1
-    return k
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def close_slot(slots: Slots, k: int) -> None:
-    """Give a slot back; the last one in use takes its place in the order."""
-    last = slots.n[0] - 1
-    position, moved = slots.where[k], slots.order[last]
-    slots.order[position], slots.order[last] = moved, k
-    slots.where[moved], slots.where[k] = position, last
-    slots.n[0] = last
+def make_conditional(
+    log_weight: Array | None = None, log_count: Array | None = None, new: float = 0.0
+) -> Conditional:
+    """Terms that ignore location."""
+    nothing = np.zeros(0)
+    return Conditional(
+        nothing if log_weight is None else log_weight,
+        nothing if log_count is None else log_count,
+        np.zeros(0, dtype=np.int64),
+        np.zeros(0, dtype=np.int32),
+        np.zeros(0),
+        0.0,
+        0.0,
+        new,
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,26 +66,28 @@ def _log_prior(
     labels: Array,
     size: Array,
     slots: Slots,
-    prior: IndicatorPrior,
+    prior: Conditional,
 ) -> None:
     """Fill ``out[position] = ln p(z_i = k | z_-i)`` for the slots in use; node i is out of `size`.
 
-    Potts: ``β Σ_j w_ij δ(k, z_j)``, where a constant offset contributes ``offset · ζ_k``.
+    A constant similarity contributes ``β · offset · ζ_k``.
     """
     n = slots.n[0]
-    if prior.kind == WEIGHTS:
+    for p in range(n):
+        out[p] = 0.0
+    if len(prior.log_weight):
         for p in range(n):
-            out[p] = prior.log_weight[slots.order[p]]
-    elif prior.kind == COUNTS:
+            out[p] += prior.log_weight[slots.order[p]]
+    if len(prior.log_count):
         for p in range(n):
-            out[p] = prior.log_count[size[slots.order[p]]]
-    else:
+            out[p] += prior.log_count[size[slots.order[p]]]
+    if len(prior.indptr):
         for p in range(n):
             field[slots.order[p]] = prior.offset * size[slots.order[p]]
         for q in range(prior.indptr[i], prior.indptr[i + 1]):
             field[labels[prior.indices[q]]] += prior.weights[q]
         for p in range(n):
-            out[p] = prior.beta * field[slots.order[p]]
+            out[p] += prior.beta * field[slots.order[p]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -109,44 +95,34 @@ def _add_log_fit(
     out: Array,
     played: Array,
     n_played: int,
-    n_own: int,
     i: int,
     counts: Counts,
     slots: Slots,
-    scheme: Scheme,
+    tables: Tables,
+    log_controllers: Array,
 ) -> None:
     """Add how well node i's actions fit each cluster in use.
 
     Collapsed: ``ln DM(ψ_k + φ_i) - ln DM(ψ_k)``. Ordinary: ``Σ_j φ_ij ln θ_kj``.
     """
     phi = counts.node[i]
-    action, total = scheme.tables.action, scheme.tables.total
-    component = scheme.tables.component
+    n_own = 0
+    for q in range(n_played):
+        n_own += phi[played[q]]
+    action, total = tables.action, tables.total
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
-        if scheme.ordinary:
+        if len(log_controllers):
             for q in range(n_played):
-                fit += phi[played[q]] * scheme.log_controllers[k, played[q]]
+                fit += phi[played[q]] * log_controllers[k, played[q]]
         else:
-            g = component[k]
             psi = counts.cluster[k]
             for q in range(n_played):
                 j = played[q]
-                fit += action[g, psi[j] + phi[j]] - action[g, psi[j]]
-            fit -= total[g, counts.total[k] + n_own] - total[g, counts.total[k]]
+                fit += action[psi[j] + phi[j]] - action[psi[j]]
+            fit -= total[counts.total[k] + n_own] - total[counts.total[k]]
         out[p] += fit
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def move(i: int, k: int, sign: int, counts: Counts) -> None:
-    """Add node i's counts to slot k, or take them out."""
-    own = 0
-    for j in range(counts.node.shape[1]):
-        own += counts.node[i, j]
-        counts.cluster[k, j] += sign * counts.node[i, j]
-    counts.total[k] += sign * own
-    counts.size[k] += sign
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -155,54 +131,75 @@ def update_indicators(
     labels: Array,
     counts: Counts,
     slots: Slots,
-    prior: IndicatorPrior,
-    scheme: Scheme,
+    prior: Conditional,
+    tables: Tables,
+    controllers: Array,
+    log_controllers: Array,
+    moved: Array,
     rng: np.random.Generator,
 ) -> int:
     """Draw the indicator of every node from `start` on, given all the others.
 
-    Where controllers have concentrations of their own, that of a new one is integrated out, then
-    drawn.
-
-    Returns the number of nodes, or the node to go on from once there are more slots.
+    `controllers` is empty where they are integrated out. Nodes that change sides are counted in
+    ``moved[0]``. Returns the number of nodes, or the node to go on from once there are more slots.
     """
     n_nodes, n_actions = counts.node.shape
     capacity = len(slots.order)
     log_weights = np.empty(capacity + 1)
     field = np.empty(capacity)
     played = np.empty(n_actions, dtype=np.int64)
-    tables = scheme.tables
-    by_component = np.empty(len(tables.alpha))
     for i in range(start, n_nodes):
         if prior.new > 0 and slots.n[0] == capacity:
             return i
-        k = labels[i]
-        move(i, k, -1, counts)
-        if prior.new > 0 and counts.size[k] == 0:
-            close_slot(slots, k)
+        old = labels[i]
+        move_node(i, old, -1, counts)
+        if prior.new > 0 and counts.size[old] == 0:
+            close_slot(slots, old)
         _log_prior(log_weights, field, i, labels, counts.size, slots, prior)
         n = slots.n[0]
-        n_own = n_played = 0
+        n_played = 0
         for j in range(n_actions):
             if counts.node[i, j] > 0:
                 played[n_played] = j
                 n_played += 1
-                n_own += counts.node[i, j]
-        _add_log_fit(log_weights, played, n_played, n_own, i, counts, slots, scheme)
+        _add_log_fit(log_weights, played, n_played, i, counts, slots, tables, log_controllers)
         if prior.new > 0:
-            fit = log_dm_by_component(counts.node[i], n_own, tables, by_component)
-            log_weights[n] = np.log(prior.new) + fit
+            log_weights[n] = np.log(prior.new) + log_dm_of(counts.node[i], tables)
             n += 1
         drawn = draw_log(log_weights, n, rng.random())
         fresh = drawn == slots.n[0]
         k = open_slot(slots) if fresh else slots.order[drawn]
-        if fresh:
-            tables.component[k] = draw_component(counts.node[i], n_own, tables, by_component, rng)
-        if fresh and scheme.ordinary:
-            alpha = tables.alpha[tables.component[k]]
-            dirichlet(scheme.controllers[k], counts.node[i], alpha, rng)
+        if fresh and len(controllers):
+            dirichlet(controllers[k], counts.node[i], tables.alpha, rng)
             for j in range(n_actions):
-                scheme.log_controllers[k, j] = np.log(scheme.controllers[k, j])
+                log_controllers[k, j] = np.log(controllers[k, j])
+        moved[0] += k != old
         labels[i] = k
-        move(i, k, 1, counts)
+        move_node(i, k, 1, counts)
     return n_nodes
+
+
+def draw_indicators(state: State[Any], prior: Conditional) -> float:
+    """Draw every indicator, with more slots where they run out; returns the share that moved."""
+    node, moved = 0, np.zeros(1, dtype=np.int64)
+    while True:
+        controllers = log_controllers = NO_CONTROLLERS
+        if state.controllers is not None:
+            controllers = state.controllers
+            with np.errstate(divide="ignore"):
+                log_controllers = np.log(controllers)
+        node = update_indicators(
+            node,
+            state.labels,
+            state.counts,
+            state.slots,
+            prior,
+            state.tables,
+            controllers,
+            log_controllers,
+            moved,
+            state.rng,
+        )
+        if node == len(state.labels):
+            return float(moved[0]) / node
+        state.grow()

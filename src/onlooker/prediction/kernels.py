@@ -15,6 +15,7 @@ from numba import njit
 from onlooker.checks import Array
 from onlooker.gibbs.categorical import invert
 from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.partitions.base import Weights
 
 BLOCK = 128  # queries that stay in the cache while the draws go by
 
@@ -28,25 +29,6 @@ class Neighbours(NamedTuple):
     """The decaying part of the similarity."""
     nearest: Array
     """The one nearest node, which decides where no weight does."""
-
-
-class Weights(NamedTuple):
-    """How similarities become weights of clusters in each draw; ``(B,)`` arrays.
-
-    A cluster's score is ``Σ_j (factor · g_j + plus)`` over the neighbours in it, plus ``base`` for
-    each of its nodes, plus ``each``.
-    """
-
-    factor: Array
-    plus: Array
-    base: Array
-    each: Array
-    new: Array
-    """Score of a new cluster, or of all empty ones together."""
-    beta: Array
-    """Potts: weights are ``exp(β · score)``; empty for priors whose weights are the scores."""
-    n_slots: int
-    """Potts: clusters, empty ones included."""
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +98,7 @@ def add_policies(clusters: Array, first: Array, policy: Array, out: Array) -> No
 
 
 @njit(cache=True, nogil=True)
-def _deciding(size: Array, first: Array, near: Neighbours, weights: Weights, rest: Array) -> Array:
+def _deciding(first: Array, near: Neighbours, weights: Weights, rest: Array) -> Array:
     """How many of a query's first neighbours decide on their own if they agree, in any draw.
 
     They do if their weight exceeds that of all the others by more than any cluster's size and a
@@ -124,10 +106,10 @@ def _deciding(size: Array, first: Array, near: Neighbours, weights: Weights, res
     neighbour on.
     """
     most = 0.0  # that a cluster without neighbours can score
-    for b in range(len(weights.base)):
+    for b in range(len(weights.new)):
         most = max(most, weights.new[b])
         for row in range(first[b], first[b + 1] - 1):
-            most = max(most, weights.base[b] * size[row] + weights.each[b])
+            most = max(most, weights.mass[row])
     least_factor, most_factor = weights.factor.min(), weights.factor.max()
     least_plus, most_plus = weights.plus.min(), weights.plus.max()
     enough = np.zeros(len(near.nearest), dtype=np.int64)
@@ -151,7 +133,7 @@ def _deciding(size: Array, first: Array, near: Neighbours, weights: Weights, res
 
 @njit(cache=True, nogil=True)
 def likely_clusters(
-    labels: Array, size: Array, first: Array, near: Neighbours, weights: Weights, out: Array
+    labels: Array, first: Array, near: Neighbours, weights: Weights, out: Array
 ) -> None:
     """The most likely cluster of each query in each draw, into `out` ``(B, n)``.
 
@@ -160,16 +142,15 @@ def likely_clusters(
     """
     n_queries = len(near.nearest)
     rest = np.zeros(len(near.g) + 1)
-    enough = _deciding(size, first, near, weights, rest)
+    enough = _deciding(first, near, weights, rest)
     score = np.zeros(labels.shape[1] + 1)
     for start in range(0, n_queries, BLOCK):
         for b in range(len(labels)):
             factor, plus = weights.factor[b], weights.plus[b]
-            base, each = weights.base[b], weights.each[b]
             n_clusters = first[b + 1] - first[b] - 1
             top, highest, second = n_clusters, weights.new[b], -1.0
             for k in range(n_clusters):
-                score[k] = base * size[first[b] + k] + each
+                score[k] = weights.mass[first[b] + k]
                 if score[k] > highest:
                     top, highest, second = k, score[k], highest
                 elif score[k] > second:
@@ -200,7 +181,7 @@ def likely_clusters(
                 out[b, q] = best if value > 0.0 else labels[b, near.nearest[q]]
                 for back in range(near.indptr[q], p):
                     k = labels[b, near.indices[back]]
-                    score[k] = base * size[first[b] + k] + each
+                    score[k] = weights.mass[first[b] + k]
 
 
 @njit(cache=True, nogil=True)
@@ -208,7 +189,6 @@ def _cluster_weights(
     b: int,
     q: int,
     labels: Array,
-    size: Array,
     first: Array,
     near: Neighbours,
     weights: Weights,
@@ -217,7 +197,7 @@ def _cluster_weights(
     """Weights of all clusters of draw b for query q, the new one last; returns their sum."""
     n_clusters = first[b + 1] - first[b] - 1
     for k in range(n_clusters):
-        out[k] = weights.base[b] * size[first[b] + k] + weights.each[b]
+        out[k] = weights.mass[first[b] + k]
     for p in range(near.indptr[q], near.indptr[q + 1]):
         out[labels[b, near.indices[p]]] += weights.factor[b] * near.g[p] + weights.plus[b]
     out[n_clusters] = weights.new[b]
@@ -242,7 +222,6 @@ def _cluster_weights(
 @njit(cache=True, nogil=True)
 def add_mixtures(
     labels: Array,
-    size: Array,
     first: Array,
     policy: Array,
     near: Neighbours,
@@ -254,7 +233,7 @@ def add_mixtures(
     for start in range(0, len(out), BLOCK):
         for b in range(len(labels)):
             for q in range(start, min(len(out), start + BLOCK)):
-                total = _cluster_weights(b, q, labels, size, first, near, weights, share)
+                total = _cluster_weights(b, q, labels, first, near, weights, share)
                 for row in range(first[b], first[b + 1]):
                     weight = share[row - first[b]] / total
                     if weight > 0.0:
@@ -265,7 +244,6 @@ def add_mixtures(
 @njit(cache=True, nogil=True)
 def draw_clusters(
     labels: Array,
-    size: Array,
     first: Array,
     near: Neighbours,
     weights: Weights,
@@ -277,7 +255,7 @@ def draw_clusters(
     for b in range(len(labels)):
         n = first[b + 1] - first[b]
         for q in range(out.shape[1]):
-            _cluster_weights(b, q, labels, size, first, near, weights, share)
+            _cluster_weights(b, q, labels, first, near, weights, share)
             for k in range(1, n):
                 share[k] += share[k - 1]
             out[b, q] = invert(share, n, uniforms[b, q])

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import as_states, distinct_states
-from onlooker.gibbs.state import Tables, make_tables
-from onlooker.hyper import DirichletMixture
-from onlooker.inference.components import draw_components, mixed_policy, shares_of
 from onlooker.inference.draws import Draws
-from onlooker.partitions.base import PartitionPrior
-from onlooker.partitions.geometry import TOLERANCE
-from onlooker.partitions.weights import Strategy, check_strategy, is_spatial, weights_of
+from onlooker.partitions.base import Drawn, PartitionPrior, Strategy, Weights, check_strategy
 from onlooker.prediction import kernels
-from onlooker.prediction.kernels import Neighbours, Weights
+from onlooker.prediction.kernels import Neighbours
 from onlooker.prediction.neighbours import NeighbourSearch, no_neighbours, smooth
-from onlooker.problem.problem import Problem
+from onlooker.problem import Problem
 
 _ENTRIES = 1 << 23  # numbers held at a time
 _MIN_VALUES = 1000  # controllers drawn at least for an interval
@@ -53,14 +48,10 @@ class Clusters:
     counts: Array
     size: Array
     hyper: dict[str, Array]
-    tables: Tables | None = None
-    """The controllers' prior, where each has an α of its own."""
 
     @cached_property
     def policy(self) -> Array:
-        """``(ξ + α) / (ξ· + Aα)`` of every cluster, an α of its own integrated out."""
-        if self.tables is not None:
-            return mixed_policy(self.counts, self._shares, self.tables.alpha)
+        """``(ξ + α) / (ξ· + Aα)`` of every cluster."""
         policy = np.empty(self.counts.shape)
         kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
         return policy
@@ -68,50 +59,18 @@ class Clusters:
     @cached_property
     def square(self) -> Array:
         """``E[θ_j²]`` of every cluster, ``θ ~ Dir(ξ + α)``."""
-        if self.tables is None:
-            return _second_moment(self.counts, self._expand(self.hyper["alpha"]))
-        square = np.zeros(self.counts.shape)
-        for share, alpha in zip(self._shares.T, self.tables.alpha, strict=True):
-            square += share[:, None] * _second_moment(self.counts, np.full(len(share), alpha))
-        return square
-
-    @cached_property
-    def _shares(self) -> Array:
-        """``p(g | ξ)`` of every cluster."""
-        assert self.tables is not None
-        return shares_of(self.counts, self.tables)[0]
-
-    def _expand(self, values: Array) -> Array:
-        """What each draw has, for each of its clusters."""
-        return np.repeat(values, np.diff(self.first))
+        return _second_moment(self.counts, self.alpha)
 
     @cached_property
     def alpha(self) -> Array:
-        """``E[α]`` of every cluster."""
-        if self.tables is None:
-            return self._expand(self.hyper["alpha"])
-        return np.asarray(self._shares @ self.tables.alpha)
-
-    def draw_alpha(self, rng: np.random.Generator) -> Array:
-        """The α of every cluster; drawn, where each has its own."""
-        if self.tables is None:
-            return self._expand(self.hyper["alpha"])
-        component = np.empty(len(self.counts), dtype=np.int8)
-        tables = self.tables._replace(component=component)
-        draw_components(self.counts, self.counts.sum(axis=1, dtype=np.int64), tables, rng)
-        return np.asarray(tables.alpha[component])
+        """α for every cluster."""
+        return np.repeat(self.hyper["alpha"], np.diff(self.first))
 
     def thetas(self, rng: np.random.Generator) -> Array:
         """``θ ~ Dir(ξ + α)`` of every cluster."""
         theta = np.empty(self.counts.shape)
-        kernels.draw_thetas(self.counts, self.draw_alpha(rng), theta, rng)
+        kernels.draw_thetas(self.counts, self.alpha, theta, rng)
         return theta
-
-    def get(self, name: str, fixed: Any) -> Array:
-        """Draws of a hyper-parameter, or what it is fixed to."""
-        if name in self.hyper:
-            return self.hyper[name]
-        return np.full(len(self.index), float(fixed))
 
     def take(self, chosen: Array) -> Clusters:
         """Some of these draws."""
@@ -126,7 +85,6 @@ class Clusters:
             self.counts[rows],
             self.size[rows],
             hyper,
-            self.tables,
         )
 
 
@@ -141,8 +99,6 @@ class Predictor:
         Of all chains, pooled.
     seed
         Of the controllers that intervals are made of.
-    mixture
-        The controllers' prior, where each has an α of its own.
     keep_counts
         Hold the counts of all draws in memory, however many: for who asks often.
     """
@@ -150,10 +106,9 @@ class Predictor:
     def __init__(
         self,
         problem: Problem,
-        prior: PartitionPrior,
+        prior: PartitionPrior[Any],
         draws: Draws,
         seed: int,
-        mixture: DirichletMixture | None = None,
         *,
         keep_counts: bool = False,
     ) -> None:
@@ -161,7 +116,6 @@ class Predictor:
         self.prior = prior
         self.draws = draws
         self.seed = seed
-        self.mixture = mixture
         self.keep_counts = keep_counts
         self._kept: list[Clusters] = []
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
@@ -171,12 +125,6 @@ class Predictor:
         geometry = self.prior.geometry(self.problem)
         assert geometry is not None
         return NeighbourSearch(geometry)
-
-    @cached_property
-    def _tables(self) -> Tables | None:
-        if self.mixture is None:
-            return None
-        return make_tables(self.mixture, self.problem.n_actions, self.problem.n_transitions)
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -196,9 +144,10 @@ class Predictor:
     def rule(self, extrapolate: Strategy | None = None, n_neighbors: int | None = None) -> Rule:
         """How policies are continued to states that are no nodes; None: as the prior says."""
         strategy = check_strategy(self.prior, extrapolate)
+        reach = self.prior.reach
         if n_neighbors is None:
-            n_neighbors = getattr(self.prior, "n_neighbors", None)
-        elif not is_spatial(self.prior):
+            n_neighbors = None if reach is None else reach.n_neighbors
+        elif reach is None:
             raise ValueError(f"n_neighbors means nothing to {type(self.prior).__name__}")
         else:
             n_neighbors = positive_integer("n_neighbors", n_neighbors)
@@ -258,29 +207,36 @@ class Predictor:
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )
         hyper = {name: values[chosen] for name, values in self.draws.hyper.items()}
-        return Clusters(chosen, labels, first, counts, size, hyper, self._tables)
+        return Clusters(chosen, labels, first, counts, size, hyper)
 
     def _placed(
         self, clusters: Clusters, states: Array, rule: Rule
     ) -> Iterator[tuple[Clusters, Neighbours, Weights]]:
         """Neighbours of `states` and weights of clusters, for draws that share a length scale."""
-        if not is_spatial(self.prior):
+        reach = self.prior.reach
+        if reach is None:
             yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
             return
-        decay = self.prior.decay  # type: ignore[attr-defined]
-        tolerance = getattr(self.prior, "tolerance", TOLERANCE)
-        scales = clusters.get("scale", decay.scale)
+        scales = self._hyper(clusters, "scale")
         for scale in np.unique(scales):
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
-            found = (replace(decay, scale=float(scale)), rule.n_neighbors, tolerance)
+            found = (replace(reach.decay, scale=float(scale)), rule.n_neighbors, reach.tolerance)
             if self._found[0] is not states or self._found[1] != found:
                 self._found = (states, found, self._search.find(states, *found))
             yield group, self._found[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
-        n_used = np.diff(clusters.first) - 1
-        return weights_of(self.prior, clusters.get, n_used, rule.strategy, rule.n_neighbors)
+        drawn = Drawn(
+            clusters.first, clusters.size, partial(self._hyper, clusters), rule.n_neighbors
+        )
+        return self.prior.weights(drawn, rule.strategy)
+
+    def _hyper(self, clusters: Clusters, name: str) -> Array:
+        """Draws of a hyper-parameter, or what it is fixed to."""
+        if name in clusters.hyper:
+            return clusters.hyper[name]
+        return np.full(len(clusters.index), float(self.prior.hyper()[name]))  # type: ignore[arg-type]
 
     # -- mean -----------------------------------------------------------------------------------
 
@@ -291,13 +247,6 @@ class Predictor:
         for clusters in self.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
         return read_only(total / len(self.draws))
-
-    def alpha_at_nodes(self) -> Array:
-        """``(N,)``: the posterior mean of the α of each node's controller."""
-        total = np.zeros((self.problem.n_nodes, 1))
-        for clusters in self.blocks():
-            kernels.add_policies(clusters.labels, clusters.first, clusters.alpha[:, None], total)
-        return total[:, 0] / len(self.draws)
 
     def mean(self, states: Array, node: Array, rule: Rule) -> Array:
         """``(n, A)``: the posterior mean policy at `states`, as `place` gives them."""
@@ -310,7 +259,7 @@ class Predictor:
 
     def _elsewhere(self, states: Array, rule: Rule) -> Array:
         out = np.zeros((len(states), self.problem.n_actions))
-        if not is_spatial(self.prior) and len(states) > 1:  # all such states are alike
+        if self.prior.reach is None and len(states) > 1:  # all such states are alike
             out[:] = self._elsewhere(states[:1], rule)
             return out
         for part in self._parts(len(states)):
@@ -347,7 +296,7 @@ class Predictor:
     def _add(
         self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array
     ) -> None:
-        draws = (group.labels, group.size, group.first)
+        draws = (group.labels, group.first)
         if strategy == "map":
             chosen = np.empty((len(group.labels), len(out)), dtype=np.int32)
             kernels.likely_clusters(*draws, near, weights, chosen)
@@ -405,7 +354,7 @@ class Predictor:
         chosen[:, ~other] = clusters.labels[:, node[~other]]
         if other.any():
             for group, near, weights in self._placed(clusters, states[other], rule):
-                draws = (group.labels, group.size, group.first)
+                draws = (group.labels, group.first)
                 picked = np.empty((len(group.labels), len(near.nearest)), dtype=np.int32)
                 if rule.strategy == "map":
                     kernels.likely_clusters(*draws, near, weights, picked)

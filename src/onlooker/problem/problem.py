@@ -11,13 +11,13 @@ import numpy as np
 from onlooker.checks import Array, as_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
+from onlooker.gibbs.arrays import Data
 from onlooker.hyper import Prior
 from onlooker.incomplete import Incomplete, IncompleteDemonstrations
 from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
-_TAKEN = {"alpha", "beta", "gamma", "nu", "offset", "scale"}  # names of other hyper-parameters
 
 
 class Paths(NamedTuple):
@@ -192,12 +192,6 @@ class Problem:
 
     def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
         """Keep the model of the world, and where the transitions end."""
-        taken = _TAKEN & unknown_parameters(dynamics).keys()
-        if taken:
-            raise ValueError(
-                f"dynamics has a parameter called {min(taken)!r}, the name of another "
-                "hyper-parameter; rename it"
-            )
         self.dynamics = dynamics
         self.next_states = None if next_states is None else read_only(next_states)
 
@@ -258,9 +252,15 @@ class Problem:
         counts = np.bincount(place_of, minlength=self.n_nodes)
         # each row is scaled to a maximum of 1, so that none underflows whole
         likelihood = self.loglik[order]
-        likelihood -= likelihood.max(axis=1, keepdims=True)
+        log_scale = likelihood.max(axis=1)
+        likelihood -= log_scale[:, None]
         np.exp(likelihood, out=likelihood)
-        return Layout(nodes, order, np.concatenate([[0], np.cumsum(counts)]), likelihood)
+        first = np.concatenate([[0], np.cumsum(counts)])
+        return Layout(self, nodes, Data(first, likelihood, order, log_scale))
+
+    def for_chain(self, chain: int) -> Problem:
+        """The problem that a chain sees: the same for all."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -271,19 +271,29 @@ class Layout:
     an order of its own.
     """
 
+    problem: Problem
     nodes: Array
     """The problem's node at each place."""
-    order: Array
-    """The problem's transitions, sorted by place."""
-    first: Array
-    """``(N + 1,)``: place p owns the sorted transitions ``first[p]`` to ``first[p + 1] - 1``."""
-    likelihood: Array
-    """``(M, A)``: sorted and scaled likelihoods."""
+    data: Data
+    """The transitions, sorted by place."""
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self.nodes)
+
+    @cached_property
+    def place(self) -> Array:
+        """Where each of the problem's nodes lies."""
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[self.nodes] = np.arange(self.n_nodes)
+        return place
+
+    def of_nodes(self, values: Array) -> Array:
+        """What belongs to each place, in the order of the problem's nodes."""
+        out = np.empty_like(values)
+        out[self.nodes] = values
+        return out
 
 
 def _own_names(names: Array) -> Array | None:

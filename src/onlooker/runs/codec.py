@@ -11,23 +11,49 @@ import numpy as np
 
 from onlooker import files
 from onlooker.checks import Array
-from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.base import (
+    Bound,
+    Drawn,
+    Hyper,
+    PartitionPrior,
+    Strategy,
+    Weights,
+)
+from onlooker.problem import Problem
 
 
 @dataclasses.dataclass(eq=False)
-class UnknownPrior(PartitionPrior):
+class UnknownPrior(PartitionPrior[Any]):
     """Stands for a prior that could not be stored; draws can be read, new states not placed."""
 
     text: str
+
+    def hyper(self) -> dict[str, Hyper]:
+        """Not known."""
+        return {}
+
+    def bind(self, problem: Problem) -> Bound[Any]:
+        """Refused."""
+        raise self._refusal("it cannot be sampled")
+
+    def weights(self, drawn: Drawn, strategy: Strategy) -> Weights:
+        """Refused."""
+        raise self._refusal("states that are no nodes have no weights")
+
+    def _refusal(self, what: str) -> TypeError:
+        return TypeError(
+            f"{self.text} is code of your own, which is not stored, so {what}; give prior= to "
+            "Posterior.load"
+        )
 
 
 def _classes() -> dict[str, type]:
     from onlooker import hyper, partitions
 
-    found = [getattr(partitions, name) for name in partitions.__all__] + list(vars(hyper).values())
+    public = [getattr(partitions, name) for name in partitions.__all__]
     return {
         item.__name__: item
-        for item in found
+        for item in [*public, *vars(hyper).values()]
         if isinstance(item, type) and dataclasses.is_dataclass(item)
     }
 

@@ -17,9 +17,9 @@ from onlooker.checks import Array
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
 from onlooker.files import CannotDecode, within
 from onlooker.incomplete import Incomplete
-from onlooker.inference.draws import Draws
-from onlooker.inference.runner import Plan
-from onlooker.problem.problem import Paths, Problem
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
+from onlooker.problem import Paths, Problem
 from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
 
@@ -30,24 +30,23 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "run.json"
 _KINDS = ("class", "opaque")
-_GONE: dict[str, Any] = {"blocked": False, "tempering": None, "split_merge": 0, "method": "gibbs"}
+_GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "blocked": False, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
-_OPTIONS = ("collapsed", "tune", "thin")
 
 
 class StoreMismatchError(ValueError):
     """The store holds another run than the one that is to go on."""
 
 
-def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
+def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header of a run, and the arrays that belong to it."""
-    problem = plan.problem
+    problem = target.problem
     arrays: dict[str, Array] = {}
-    options = {name: getattr(plan, name) for name in _OPTIONS}
-    options["concentration"] = encode(plan.concentration, "concentration", arrays)
+    options = {"collapsed": target.collapsed, "tune": schedule.tune, "thin": schedule.thin}
+    options["concentration"] = encode(target.concentration, "concentration", arrays)
     arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
-    identity = {"prior": encode(plan.prior, "prior", arrays), "options": options}
-    identity["seed"] = str(plan.seed)  # larger than JavaScript's numbers
+    identity = {"prior": encode(target.prior, "prior", arrays), "options": options}
+    identity["seed"] = str(schedule.seed)  # larger than JavaScript's numbers
     ends = {} if problem.next_states is None else {"next_states": problem.next_states}
     if problem.incomplete is not None:
         seen = problem.incomplete
@@ -56,8 +55,6 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
     if problem.parameters:  # else the likelihoods say it all
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
-    if plan.starts is not None:
-        arrays |= {f"start.{name}": values for name, values in plan.starts.arrays.items()}
     mark = fingerprint(identity, arrays)
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
@@ -78,11 +75,11 @@ def describe_run(plan: Plan) -> tuple[dict[str, Any], dict[str, Array]]:
             "actions": problem.n_actions,
             "dimensions": None if problem.states.ndim == 1 else problem.states.shape[1],
         },
-        "prior_text": repr(plan.prior),
+        "prior_text": repr(target.prior),
         "dynamics": encode_dynamics(problem.dynamics, arrays),
         **identity,
-        "draws": plan.draws,
-        "chains": plan.chains,
+        "draws": schedule.draws,
+        "chains": schedule.chains,
         "command": _command(),
     }
     return header, arrays
@@ -98,21 +95,22 @@ def _without_gone(stored: dict[str, Any]) -> dict[str, Any]:
     """What was stored without what no longer exists; refuses a run that made use of it."""
     if "params" in stored:
         return {**stored, "params": _without_gone(stored["params"])}
-    for name, off in _GONE.items():
-        if stored.get(name, off) != off:
+    for name, value in stored.items():
+        kind = value.get("class") if isinstance(value, dict) else None
+        if value != _GONE.get(name, value) or kind in ("PerController", "DirichletMixture"):
             raise ValueError(
-                f"the run was made with {name}={stored[name]!r}, which this version of onlooker "
-                "no longer has; open it with the version that made it"
+                f"the run was made with {name}={kind or repr(value)}, which this version of "
+                "onlooker no longer has; open it with the version that made it"
             )
     return {name: value for name, value in stored.items() if name not in _GONE}
 
 
-def restore_plan(
+def restore_run(
     header: dict[str, Any],
     arrays: dict[str, Array],
-    prior: PartitionPrior | None,
+    prior: PartitionPrior[Any] | None,
     dynamics: Dynamics | None,
-) -> Plan:
+) -> tuple[Target, Schedule]:
     """Undo `describe_run`."""
     with warnings.catch_warnings():  # it was told when the problem was made
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
@@ -131,18 +129,15 @@ def restore_plan(
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
     stored = _without_gone(header["options"])
-    options = {name: stored[name] for name in _OPTIONS}
-    starts = within("start.", arrays)
-    return Plan(
-        problem=problem,
-        prior=prior,
-        concentration=decode(stored["concentration"], arrays),
+    schedule = Schedule(
         draws=header["draws"],
+        tune=stored["tune"],
         chains=header["chains"],
+        thin=stored["thin"],
         seed=int(header["seed"]),
-        starts=Draws(starts) if starts else None,
-        **options,
     )
+    concentration = decode(stored["concentration"], arrays)
+    return Target(problem, prior, concentration, stored["collapsed"]), schedule
 
 
 def difference(name: str, there: Any, here: Any) -> str:

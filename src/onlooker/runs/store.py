@@ -25,10 +25,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._version import __version__
+from onlooker.checks import Array
 from onlooker.files import read_arrays, within, write_arrays, write_atomically
 from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws, join
-from onlooker.inference.runner import Plan, Runner
+from onlooker.inference.runner import Runner, Schedule
+from onlooker.inference.target import Target
+from onlooker.inference.unseen import Unseen
 from onlooker.runs.header import (
     HEADER,
     StoreMismatchError,
@@ -36,7 +39,7 @@ from onlooker.runs.header import (
     describe_run,
     difference,
     read_header,
-    restore_plan,
+    restore_run,
 )
 from onlooker.runs.lock import Lock
 from onlooker.warnings import warn
@@ -44,27 +47,28 @@ from onlooker.warnings import warn
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
     from onlooker.partitions.base import PartitionPrior
-    from onlooker.posterior import Posterior
 
 __all__ = [
     "NoDrawsYet",
     "Store",
     "StoreMismatchError",
     "describe_run",
-    "load_posterior",
+    "load_run",
     "read_header",
-    "save_posterior",
+    "save_run",
 ]
 
 FLUSH_SECONDS = 1.0  # shortest time between two parts of a chain
-_LONGEST = 300.0
+_MAX_WAIT = 300.0
 _SHARE = 0.05  # of a run's time that may be lost by a kill, and that writing may take
 _PROBLEM = "problem.npz"
-_BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class NoDrawsYet(ValueError):
     """A store has no draws: it is still tuning, or was stopped before the first."""
+
+
+_BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 # -- the parts of a chain -------------------------------------------------------------------------
@@ -73,8 +77,9 @@ class NoDrawsYet(ValueError):
 class ChainFolder:
     """The parts of one chain, and when the next one is due."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, target: Target | None = None) -> None:
         self.path = path
+        self._target = target
         self._began = self._last = time.monotonic()
         self._cost = 0.0
         self._sweeps = 0
@@ -89,7 +94,7 @@ class ChainFolder:
         """The draws alone, which takes half the time."""
         return self._read(("draws.", "rest"), repair=False)[0]
 
-    def read(self, repair: bool = False) -> tuple[Draws | None, tuple[State, int] | None]:
+    def read(self, repair: bool = False) -> tuple[Draws | None, tuple[State[Any], int] | None]:
         """The draws, and where the chain stopped: its state and number of sweeps.
 
         A part that cannot be read (a disk may break its word) ends the chain there; with
@@ -99,7 +104,7 @@ class ChainFolder:
 
     def _read(
         self, wanted: tuple[str, ...], repair: bool
-    ) -> tuple[Draws | None, tuple[State, int] | None]:
+    ) -> tuple[Draws | None, tuple[State[Any], int] | None]:
         blocks: list[Draws] = []
         n_kept, where, parts = 0, None, self.parts()
         for number, part in enumerate(parts):
@@ -108,7 +113,7 @@ class ChainFolder:
                 rest = json.loads(str(arrays["rest"]))
                 block = Draws(within("draws.", arrays))
                 stored = within("state.", arrays)
-                state = State.from_arrays(stored, rest["state"]) if stored else None
+                state = self._state(stored, rest["state"]) if stored else None
                 if rest["first"] != n_kept:
                     raise ValueError("a part is missing before this one")
                 n_kept += len(block)
@@ -129,11 +134,16 @@ class ChainFolder:
             self._sweeps, self._kept = int(rest["sweeps"]), n_kept
         return (join(blocks) if blocks else None), where
 
+    def _state(self, stored: dict[str, Array], rest: dict[str, Any]) -> State[Any]:
+        assert self._target is not None
+        unseen = None if self._target.problem.incomplete is None else Unseen
+        return State.from_arrays(stored, rest, self._target.prior.state, unseen)
+
     def offer(self, runner: Runner, force: bool = False) -> None:
         """Write what `runner` has drawn since the last part, if it is time to."""
         now = time.monotonic()
         wait = max(FLUSH_SECONDS, _SHARE * (now - self._began), self._cost / _SHARE)
-        due = force or runner.done or now - self._last >= min(wait, _LONGEST)
+        due = force or runner.done or now - self._last >= min(wait, _MAX_WAIT)
         if not due or runner.sweeps == self._sweeps:
             return
         self.write(runner)
@@ -156,22 +166,37 @@ class ChainFolder:
         self._last_part, self._sweeps, self._kept = part, runner.sweeps, runner.kept
 
 
+def _folder(store: Path, chain: int) -> Path:
+    return store / f"chain-{chain:03d}"
+
+
 # -- the store ------------------------------------------------------------------------------------
 
 
 class Store:
     """A directory that a run writes to; a context manager that holds its lock."""
 
-    def __init__(self, path: str | os.PathLike[str], plan: Plan, resume: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], target: Target, schedule: Schedule, resume: bool
+    ) -> None:
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
-        self._plan = plan
+        self._target, self._schedule = target, schedule
         self._resume = resume
         self._lock = Lock(self.path)
-        self.folders = [ChainFolder(self._folder(chain)) for chain in range(plan.chains)]
+        self.folders = [
+            ChainFolder(_folder(self.path, chain), target) for chain in range(schedule.chains)
+        ]
 
-    def _folder(self, chain: int) -> Path:
-        return self.path / f"chain-{chain:03d}"
+    def stored(self, chain: int) -> tuple[Draws | None, State[Any] | None, int]:
+        """The draws of a chain, and its state after so many sweeps."""
+        draws, where = self.folders[chain].read(repair=True)
+        return draws, *(where or (None, 0))
+
+    def offer(self, runner: Runner, force: bool) -> None:
+        """Write what a chain has drawn, if it is time to; never what an error left behind."""
+        if runner.error is None:
+            self.folders[runner.index].offer(runner, force)
 
     def __enter__(self) -> Store:
         self._lock.__enter__()
@@ -186,7 +211,7 @@ class Store:
         self._lock.__exit__()
 
     def _open(self) -> None:
-        header, arrays = describe_run(self._plan)
+        header, arrays = describe_run(self._target, self._schedule)
         found = read_header(self.path)
         if found is None:
             names = (item.name for item in self.path.iterdir())
@@ -234,15 +259,24 @@ class Store:
 _OWN = {"lock", _PROBLEM, "fit.json"}  # the last is written by the command line, beforehand
 
 
-# -- posteriors in one file, or from a store ------------------------------------------------------
+# -- runs in one file, or from a store ------------------------------------------------------------
+
+Run = tuple[Target, Schedule, Draws, list[int]]
+"""What was sampled, for how long, the draws of all chains, and the chains' numbers."""
 
 
-def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
-    """Write a posterior to one NumPy archive."""
-    header, arrays = describe_run(posterior.plan)
-    header["chain_ids"] = posterior.chain_ids
+def save_run(
+    path: str | os.PathLike[str],
+    target: Target,
+    schedule: Schedule,
+    draws: Draws,
+    chain_ids: list[int],
+) -> None:
+    """Write a run to one NumPy archive."""
+    header, arrays = describe_run(target, schedule)
+    header["chain_ids"] = chain_ids
     arrays = {f"run.{name}": values for name, values in arrays.items()}
-    arrays |= {f"draws.{name}": values for name, values in posterior.draws.arrays.items()}
+    arrays |= {f"draws.{name}": values for name, values in draws.arrays.items()}
     arrays["header"] = np.array(json.dumps(header))
     write_atomically(
         Path(path),
@@ -250,10 +284,12 @@ def save_posterior(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load_posterior(
-    path: str | os.PathLike[str], prior: PartitionPrior | None, dynamics: Dynamics | None
-) -> tuple[Plan, Draws, list[int]]:
-    """Read what `save_posterior` wrote, or a store."""
+def load_run(
+    path: str | os.PathLike[str],
+    prior: PartitionPrior[Any] | None = None,
+    dynamics: Dynamics | None = None,
+) -> Run:
+    """Read what `save_run` wrote, or a store."""
     path = Path(path)
     if path.is_dir():
         return _load_store(path, prior, dynamics)
@@ -265,24 +301,22 @@ def load_posterior(
     except _BROKEN as error:
         raise ValueError(f"{path} was not written by Posterior.save") from error
     header = check_header(header, path)
-    plan = restore_plan(header, within("run.", arrays), prior, dynamics)
-    return plan, Draws(within("draws.", arrays)), header["chain_ids"]
+    target, schedule = restore_run(header, within("run.", arrays), prior, dynamics)
+    return target, schedule, Draws(within("draws.", arrays)), header["chain_ids"]
 
 
-def _load_store(
-    path: Path, prior: PartitionPrior | None, dynamics: Dynamics | None
-) -> tuple[Plan, Draws, list[int]]:
+def _load_store(path: Path, prior: PartitionPrior[Any] | None, dynamics: Dynamics | None) -> Run:
     header = read_header(path)
     if header is None:
         raise ValueError(f"{path} is no store: it has no {HEADER}")
-    plan = restore_plan(header, read_arrays(path / _PROBLEM), prior, dynamics)
+    target, schedule = restore_run(header, read_arrays(path / _PROBLEM), prior, dynamics)
     found = {}
-    for chain in range(plan.chains):
-        draws = ChainFolder(path / f"chain-{chain:03d}").read_draws()
+    for chain in range(schedule.chains):
+        draws = ChainFolder(_folder(path, chain)).read_draws()
         if draws is not None and len(draws) > 0:
             found[chain] = draws
     if not found:
         raise NoDrawsYet(f"{path} holds no draws yet; wait until tuning is over")
     shortest = min(len(draws) for draws in found.values())
     stacked = join([draws[:shortest] for draws in found.values()], axis="chain")
-    return replace(plan, draws=shortest), stacked, list(found)
+    return target, replace(schedule, draws=shortest), stacked, list(found)

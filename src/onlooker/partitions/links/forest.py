@@ -7,36 +7,15 @@ they are found by walking in-links from i. No global search.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.state import Counts
-from onlooker.partitions.indicators import Slots, close_slot, open_slot
+from onlooker.gibbs.arrays import Counts, Slots, make_slots
+from onlooker.gibbs.slots import close_slot, open_slot
+from onlooker.partitions.links.arrays import Forest
 
 CHILD, NEXT, PREVIOUS = 0, 1, 2
-
-
-class Forest(NamedTuple):
-    """Links and what is needed to change one in little time."""
-
-    link: Array
-    """``c_i``."""
-    kin: Array
-    """``(N, 3)``: a node's first in-link (CHILD; self-links are not listed), and the nodes NEXT
-    and PREVIOUS to it that have the same target; -1 for none. Together in memory, since a walk
-    reads them together."""
-    pool: Array
-    """Member lists: slot k's nodes are ``pool[start[k] : start[k] + size[k]]``."""
-    start: Array
-    room: Array
-    """How many members slot k's stretch of the pool can hold."""
-    at: Array
-    """Each node's position in its slot's list."""
-    top: Array
-    """``top[0]``: where the unused end of the pool begins."""
 
 
 POOL_FACTOR = 4
@@ -61,16 +40,15 @@ def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
     at[members] = np.arange(n) - start[labels[members]]
     forest = Forest(
         link=links.astype(np.int32),
-        kin=np.full((n, 3), -1, dtype=np.int32),
+        siblings=np.full((n, 3), -1, dtype=np.int32),
         pool=pool,
         start=start.astype(np.int64),
-        room=sizes.astype(np.int64),
+        capacity=sizes.astype(np.int64),
         at=at,
-        top=np.array([n], dtype=np.int64),
+        pool_end=np.array([n], dtype=np.int64),
     )
     _list_in_links(forest)
-    slots = Slots(np.arange(n), np.arange(n), np.array([n_components], dtype=np.int64))
-    return forest, labels, slots
+    return forest, labels, make_slots(n, n_components)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -85,12 +63,12 @@ def _enlist(i: int, forest: Forest) -> None:
     j = forest.link[i]
     if j == i:
         return
-    head = forest.kin[j, CHILD]
-    forest.kin[i, NEXT] = head
-    forest.kin[i, PREVIOUS] = -1
+    head = forest.siblings[j, CHILD]
+    forest.siblings[i, NEXT] = head
+    forest.siblings[i, PREVIOUS] = -1
     if head >= 0:
-        forest.kin[head, PREVIOUS] = i
-    forest.kin[j, CHILD] = i
+        forest.siblings[head, PREVIOUS] = i
+    forest.siblings[j, CHILD] = i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -99,13 +77,13 @@ def _delist(i: int, forest: Forest) -> None:
     j = forest.link[i]
     if j == i:
         return
-    before, after = forest.kin[i, PREVIOUS], forest.kin[i, NEXT]
+    before, after = forest.siblings[i, PREVIOUS], forest.siblings[i, NEXT]
     if before >= 0:
-        forest.kin[before, NEXT] = after
+        forest.siblings[before, NEXT] = after
     else:
-        forest.kin[j, CHILD] = after
+        forest.siblings[j, CHILD] = after
     if after >= 0:
-        forest.kin[after, PREVIOUS] = before
+        forest.siblings[after, PREVIOUS] = before
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -117,29 +95,29 @@ def _compact(forest: Forest, slots: Slots, size: Array) -> None:
         k = slots.order[p]
         begin = forest.start[k]
         forest.start[k] = top
-        forest.room[k] = size[k]
+        forest.capacity[k] = size[k]
         for m in range(size[k]):
             copy[top] = forest.pool[begin + m]
             top += 1
     forest.pool[:top] = copy[:top]
-    forest.top[0] = top
+    forest.pool_end[0] = top
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _reserve(k: int, needed: int, forest: Forest, slots: Slots, size: Array) -> None:
     """See to it that slot k's list can hold `needed` members."""
-    if needed <= forest.room[k]:
+    if needed <= forest.capacity[k]:
         return
-    room = 2 * needed
-    if forest.top[0] + room > len(forest.pool):
+    capacity = 2 * needed
+    if forest.pool_end[0] + capacity > len(forest.pool):
         _compact(forest, slots, size)
-        room = min(room, len(forest.pool) - forest.top[0])
-    begin, top = forest.start[k], forest.top[0]
+        capacity = min(capacity, len(forest.pool) - forest.pool_end[0])
+    begin, top = forest.start[k], forest.pool_end[0]
     for m in range(size[k]):
         forest.pool[top + m] = forest.pool[begin + m]
     forest.start[k] = top
-    forest.room[k] = room
-    forest.top[0] = top + room
+    forest.capacity[k] = capacity
+    forest.pool_end[0] = top + capacity
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -160,9 +138,7 @@ def _take_out(i: int, k: int, forest: Forest, size: Array) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tidy_slots(
-    labels: Array, forest: Forest, slots: Slots, counts: Counts, component: Array
-) -> None:
+def tidy_slots(labels: Array, forest: Forest, slots: Slots, counts: Counts) -> None:
     """Number the slots in use from 0 on, in their order, if they lie scattered.
 
     Nothing that is drawn depends on a slot's number, but memory that lies together is faster.
@@ -176,10 +152,9 @@ def tidy_slots(
     for i in range(len(labels)):
         labels[i] = slots.where[labels[i]]
     used = slots.order[:n].copy()
-    for array in (counts.total, counts.size, forest.start, forest.room):
+    for array in (counts.total, counts.size, forest.start, forest.capacity):
         array[:n] = array[used]
         array[n : highest + 1] = 0
-    component[:n] = component[used]
     counts.cluster[:n] = counts.cluster[used]
     counts.cluster[n : highest + 1] = 0
     for k in range(len(slots.order)):
@@ -197,7 +172,7 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
     n = 1
     done = 0
     while done < n:
-        j = forest.kin[walk[done], CHILD]
+        j = forest.siblings[walk[done], CHILD]
         done += 1
         while j >= 0:
             if j != i:  # i's own link may close the cycle
@@ -205,7 +180,7 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
                     return most + 1
                 walk[n] = j
                 n += 1
-            j = forest.kin[j, NEXT]
+            j = forest.siblings[j, NEXT]
     return n
 
 
@@ -230,7 +205,7 @@ def count_reach(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cut(
+def remove_link(
     i: int,
     n_reach: int,
     walk: Array,
@@ -244,7 +219,7 @@ def cut(
 
     `walk` holds the `n_reach` nodes that reach i. If they are less than the component, labels and
     counts come apart: the nodes get the label of a free slot and their counts go to `part`.
-    Member lists stay as they are until `settle`, since most often the part goes back.
+    Member lists stay as they are until `set_link`, since most often the part goes back.
     """
     home = labels[i]
     _delist(i, forest)
@@ -272,7 +247,7 @@ def cut(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def settle(
+def set_link(
     i: int,
     j: int,
     home: int,
@@ -283,7 +258,7 @@ def settle(
     counts: Counts,
     part: Array,
 ) -> None:
-    """Link node i to j after `cut`, and put lists, labels and counts in order again.
+    """Link node i to j after `remove_link`, and put lists, labels and counts in order again.
 
     `home` is the slot that node i had before the cut.
     """
@@ -292,13 +267,13 @@ def settle(
         _enlist(i, forest)
     own, target = labels[i], labels[j]
     if own != home:
-        _settle_part(own, home, target, walk, labels, forest, slots, counts, part)
+        _set_part(own, home, target, walk, labels, forest, slots, counts, part)
     elif target != own:
         _merge(own, target, labels, forest, slots, counts)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _settle_part(
+def _set_part(
     own: int,
     home: int,
     target: int,
@@ -315,7 +290,7 @@ def _settle_part(
     counts.total[own] = 0
     if target == own:
         open_slot(slots)
-        forest.room[own] = 0
+        forest.capacity[own] = 0
     if target == home:
         counts.size[home] += n_part
         for m in range(n_part):

@@ -13,36 +13,27 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-from onlooker.gibbs.categorical import draw_log, invert
-from onlooker.gibbs.state import Counts, Tables
-from onlooker.inference.components import log_dm_by_component
-from onlooker.partitions.indicators import Slots
-from onlooker.partitions.links.forest import Forest, count_reach, cut, settle, tidy_slots
+from onlooker.gibbs.arrays import Counts, Slots, Tables
+from onlooker.gibbs.categorical import invert
+from onlooker.gibbs.dirichlet import log_dm_of
+from onlooker.partitions.links.arrays import Forest, Graph
+from onlooker.partitions.links.forest import count_reach, remove_link, set_link, tidy_slots
 
 
-class Graph(NamedTuple):
-    """Similarities, as in `onlooker.partitions.geometry.Similarity`."""
-
-    indptr: Array
-    indices: Array
-    weights: Array
-    offset: float
-
-
-class Economy(NamedTuple):
+class Shortcuts(NamedTuple):
     """Exact short cuts for large problems; each is a choice that does not look at ``c_i``."""
 
-    few: int
+    max_exact: int
     """Up to this many clusters, the constant part is summed over all of them. Beyond, it is drawn
-    by `tries` candidates: the link's constant part is then updated by a conditional importance
+    by `n_candidates` nodes: the link's constant part is then updated by a conditional importance
     draw, which leaves the same distribution invariant."""
-    tries: int
-    longest: int
+    n_candidates: int
+    max_walk: int
     """A node that more nodes than this lead to may keep its link; see `count_reach`."""
 
 
-class Desk(NamedTuple):
-    """Working space: nothing on it outlives the drawing of one link."""
+class Workspace(NamedTuple):
+    """Working space: nothing in it outlives the drawing of one link."""
 
     walk: Array
     """The nodes that reach node i."""
@@ -62,14 +53,13 @@ class Desk(NamedTuple):
     """their prior weights,"""
     score: Array
     """and their merge ratios, later their running sums."""
-    by_component: Array
-    """``ln w_g DM_g`` of `part`."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> Desk:
-    most = n_nodes + tries + 2
-    return Desk(
+def make_workspace(n_nodes: int, n_actions: int, n_candidates: int) -> Workspace:
+    """Room for the candidates of one link."""
+    most = n_nodes + n_candidates + 2
+    return Workspace(
         np.empty(n_nodes, dtype=np.int32),
         np.zeros(n_actions, dtype=np.int32),
         np.empty(n_actions, dtype=np.int64),
@@ -79,7 +69,6 @@ def clear_desk(n_nodes: int, n_actions: int, tries: int, n_components: int) -> D
         np.empty(most, dtype=np.int64),
         np.empty(most),
         np.empty(most),
-        np.empty(n_components),
     )
 
 
@@ -92,10 +81,10 @@ def every_cluster(
     slots: Slots,
     size: Array,
     graph: Graph,
-    desk: Desk,
+    work: Workspace,
 ) -> int:
     """List every cluster with its mass, ``Σ_{j ∈ C_k} f(d_ij)``; returns how many candidates."""
-    near = desk.near
+    near = work.near
     n_slots = slots.n[0] + split  # the part that was cut off comes last
     for p in range(n_slots):
         near[slots.order[p]] = 0.0
@@ -104,8 +93,8 @@ def every_cluster(
     for p in range(n_slots):
         k = slots.order[p]
         others = size[k] - 1 if k == own else size[k]
-        desk.slot[p + 1], desk.node[p + 1] = k, -1
-        desk.mass[p + 1] = near[k] + graph.offset * others
+        work.slot[p + 1], work.node[p + 1] = k, -1
+        work.mass[p + 1] = near[k] + graph.offset * others
     return n_slots + 1
 
 
@@ -115,15 +104,15 @@ def _near_and_far(
     old: int,
     labels: Array,
     graph: Graph,
-    tries: int,
-    desk: Desk,
+    n_candidates: int,
+    work: Workspace,
     rng: np.random.Generator,
 ) -> int:
     """List the neighbours' clusters and a few single nodes for the constant part.
 
     If the old link came from the constant part (drawn, given the link), it is one of them.
     """
-    near = desk.near
+    near = work.near
     n_touched = 0
     near_old = 0.0
     for q in range(graph.indptr[i], graph.indptr[i + 1]):
@@ -133,69 +122,64 @@ def _near_and_far(
         k = labels[j]
         if graph.weights[q] > 0.0:
             if near[k] == 0.0:
-                desk.touched[n_touched] = k
+                work.touched[n_touched] = k
                 n_touched += 1
             near[k] += graph.weights[q]
             if j == old:
                 near_old = graph.weights[q]
     n = 1
     for p in range(n_touched):
-        k = desk.touched[p]
-        desk.slot[n], desk.node[n], desk.mass[n] = k, -1, near[k]
+        k = work.touched[p]
+        work.slot[n], work.node[n], work.mass[n] = k, -1, near[k]
         n += 1
     if graph.offset > 0.0:
         n_nodes = len(labels)
         far = old != i and rng.random() * (near_old + graph.offset) >= near_old
-        for p in range(tries):
+        for p in range(n_candidates):
             j = old
             if not far or p > 0:
                 j = int(rng.random() * (n_nodes - 1))
                 j += j >= i
-            desk.slot[n], desk.node[n] = labels[j], j
-            desk.mass[n] = graph.offset * (n_nodes - 1) / tries
+            work.slot[n], work.node[n] = labels[j], j
+            work.mass[n] = graph.offset * (n_nodes - 1) / n_candidates
             n += 1
     return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score(n: int, own: int, counts: Counts, tables: Tables, desk: Desk) -> None:
-    """Fill in ``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``; 0 for i's own component.
-
-    With several concentrations, that of cluster k is given, and stays if the two merge; that of
-    i's own component is integrated out: ``DM_g(ξ_a + ξ_k) / DM_g(ξ_k)`` over ``Σ_g w_g DM_g(ξ_a)``.
-    """
+def _score(n: int, own: int, counts: Counts, tables: Tables, work: Workspace) -> None:
+    """Fill in ``ln DM(ξ_a + ξ_k) - ln DM(ξ_a) - ln DM(ξ_k)``; 0 for i's own component."""
     n_played = 0
     n_own = counts.total[own]
-    for j in range(len(desk.part)):
-        if desk.part[j] > 0:
-            desk.played[n_played] = j
+    for j in range(len(work.part)):
+        if work.part[j] > 0:
+            work.played[n_played] = j
             n_played += 1
-    log_dm_own = log_dm_by_component(desk.part, n_own, tables, desk.by_component)
+    log_dm_own = log_dm_of(work.part, tables)
     for c in range(n):
-        k = desk.slot[c]
+        k = work.slot[c]
         ratio = 0.0
-        if k != own and n_own > 0 and desk.mass[c] > 0.0:
+        if k != own and n_own > 0 and work.mass[c] > 0.0:
             n_k = counts.total[k]
-            g = tables.component[k]
-            ratio = tables.total[g, n_k] - tables.total[g, n_k + n_own] - log_dm_own
+            ratio = tables.total[n_k] - tables.total[n_k + n_own] - log_dm_own
             for q in range(n_played):
-                j = desk.played[q]
+                j = work.played[q]
                 x = counts.cluster[k, j]
-                ratio += tables.action[g, x + desk.part[j]] - tables.action[g, x]
-        desk.score[c] = ratio
+                ratio += tables.action[x + work.part[j]] - tables.action[x]
+        work.score[c] = ratio
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_candidate(n: int, desk: Desk, uniform: float) -> int:
+def draw_candidate(n: int, work: Workspace, uniform: float) -> int:
     """Draw a candidate by mass times merge ratio, never one of weight zero."""
     largest = 0.0
     for c in range(n):
-        largest = max(largest, desk.score[c])
+        largest = max(largest, work.score[c])
     total = 0.0
     for c in range(n):
-        total += desk.mass[c] * np.exp(desk.score[c] - largest)
-        desk.score[c] = total
-    return invert(desk.score, n, uniform)
+        total += work.mass[c] * np.exp(work.score[c] - largest)
+        work.score[c] = total
+    return invert(work.score, n, uniform)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -252,49 +236,47 @@ def update_links(
     tables: Tables,
     graph: Graph,
     nu: float,
-    economy: Economy,
+    shortcuts: Shortcuts,
     rng: np.random.Generator,
-) -> None:
-    """Draw the link of every node, given all the others.
+) -> int:
+    """Draw the link of every node, given all the others; returns how many changed.
 
     ``p(c_i = i) ∝ ν``; ``p(c_i = j) ∝ f(d_ij)`` within i's component, and times
     ``DM(ξ_zi + ξ_zj) / (DM(ξ_zi) DM(ξ_zj))`` if it would merge two; counts without the link.
     """
     n_nodes, n_actions = counts.node.shape
-    n_components = len(tables.alpha)
-    desk = clear_desk(n_nodes, n_actions, economy.tries, n_components)
-    tidy_slots(labels, forest, slots, counts, tables.component)
+    work = make_workspace(n_nodes, n_actions, shortcuts.n_candidates)
+    moved = 0
+    tidy_slots(labels, forest, slots, counts)
     for i in range(n_nodes):
         old, home = forest.link[i], labels[i]
-        n_reach = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
+        n_reach = count_reach(i, forest, work.walk, counts.size[home], shortcuts.max_walk, rng)
         if n_reach == 0:
             continue
-        own = cut(i, n_reach, desk.walk, labels, forest, slots, counts, desk.part)
+        own = remove_link(i, n_reach, work.walk, labels, forest, slots, counts, work.part)
 
-        desk.slot[0], desk.node[0], desk.mass[0] = own, i, nu
+        work.slot[0], work.node[0], work.mass[0] = own, i, nu
         # the part that was cut off counts too: the choice must not depend on the old link
-        every = slots.n[0] + (own != home) <= economy.few
+        every = slots.n[0] + (own != home) <= shortcuts.max_exact
         if every:
-            n = every_cluster(i, own, own != home, labels, slots, counts.size, graph, desk)
+            n = every_cluster(i, own, own != home, labels, slots, counts.size, graph, work)
         else:
-            n = _near_and_far(i, old, labels, graph, economy.tries, desk, rng)
-        _score(n, own, counts, tables, desk)
-        c = draw_candidate(n, desk, rng.random())
+            n = _near_and_far(i, old, labels, graph, shortcuts.n_candidates, work, rng)
+        _score(n, own, counts, tables, work)
+        c = draw_candidate(n, work, rng.random())
 
-        j, k = desk.node[c], desk.slot[c]
+        j, k = work.node[c], work.slot[c]
         if j < 0:
-            rest = rng.random() * desk.mass[c]
-            if rest < desk.near[k] or not every or graph.offset == 0.0:
+            rest = rng.random() * work.mass[c]
+            if rest < work.near[k] or not every or graph.offset == 0.0:
                 j = near_member(i, k, rest, labels, graph)
             else:
                 others = counts.size[k] - 1 if k == own else counts.size[k]
-                index = min(int((rest - desk.near[k]) / graph.offset), others - 1)
-                j = any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
-        g = tables.component[k]
-        if k == own and n_components > 1:
-            g = draw_log(desk.by_component, n_components, rng.random())
-        settle(i, j, home, desk.walk, labels, forest, slots, counts, desk.part)
-        tables.component[labels[i]] = g
+                index = min(int((rest - work.near[k]) / graph.offset), others - 1)
+                j = any_member(i, k, home, index, labels, forest, counts.size, work.walk, rng)
+        set_link(i, j, home, work.walk, labels, forest, slots, counts, work.part)
+        moved += j != old
+    return moved
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -332,3 +314,16 @@ def most_similar(links: Array, graph: Graph) -> None:
             if graph.weights[q] > largest:
                 largest = graph.weights[q]
                 links[i] = graph.indices[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_link_normaliser(nu: float, row_sums: Array) -> float:
+    """``Σ_i ln(ν + Σ_{j ≠ i} f(d_ij))``; factors are multiplied up to save logarithms."""
+    total = 0.0
+    product = 1.0
+    for i in range(len(row_sums)):
+        product *= nu + row_sums[i]
+        if product > 1e150 or product < 1e-150:
+            total += np.log(product)
+            product = 1.0
+    return total + np.log(product)

@@ -21,25 +21,24 @@ from numba import njit
 
 from onlooker.checks import Array
 from onlooker.gibbs.actions import ordinary_actions
+from onlooker.gibbs.arrays import Counts, Data, Slots, Tables
 from onlooker.gibbs.dirichlet import dirichlet
-from onlooker.gibbs.state import Counts, Data, Tables
 from onlooker.gibbs.summed import log_fits, update_controllers
-from onlooker.partitions.indicators import Slots
-from onlooker.partitions.links.forest import Forest, count_reach, cut, settle
+from onlooker.partitions.links.arrays import Forest, Graph
+from onlooker.partitions.links.forest import count_reach, remove_link, set_link
 from onlooker.partitions.links.kernels import (
-    Desk,
-    Economy,
-    Graph,
+    Shortcuts,
+    Workspace,
     any_member,
-    clear_desk,
     draw_candidate,
     every_cluster,
+    make_workspace,
     near_member,
 )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score_part(n_part: int, slots: Slots, fits: Array, desk: Desk) -> bool:
+def _score_part(n_part: int, slots: Slots, fits: Array, work: Workspace) -> bool:
     """Score each cluster by ``ln Π_{m ∈ P} L_mk``, relative to the best one within reach.
 
     A cluster of mass zero, without a neighbour of node i, must not set the scale: beside a much
@@ -48,16 +47,16 @@ def _score_part(n_part: int, slots: Slots, fits: Array, desk: Desk) -> bool:
     best = -np.inf
     for p in range(slots.n[0]):
         fit = -np.inf
-        if desk.mass[p + 1] > 0.0:
+        if work.mass[p + 1] > 0.0:
             fit = 0.0
             for m in range(n_part):
-                fit += fits[desk.walk[m], p]
-        desk.score[p + 1] = fit
+                fit += fits[work.walk[m], p]
+        work.score[p + 1] = fit
         best = max(best, fit)
     if best == -np.inf:
         return False
     for p in range(slots.n[0]):
-        desk.score[p + 1] -= best
+        work.score[p + 1] -= best
     return True
 
 
@@ -69,39 +68,39 @@ def link_parts(
     counts: Counts,
     fits: Array,
     graph: Graph,
-    economy: Economy,
+    shortcuts: Shortcuts,
     rng: np.random.Generator,
 ) -> None:
     """Draw ``p(c_i = j) ∝ f(d_ij) Π_{m ∈ P} L_{m, z_j}`` among the nodes outside of P."""
     n_nodes, n_actions = counts.node.shape
-    desk = clear_desk(n_nodes, n_actions, economy.tries, 1)
+    work = make_workspace(n_nodes, n_actions, shortcuts.n_candidates)
     for i in range(n_nodes):
         home = labels[i]
         if forest.link[i] == i:
             continue
-        n_part = count_reach(i, forest, desk.walk, counts.size[home], economy.longest, rng)
+        n_part = count_reach(i, forest, work.walk, counts.size[home], shortcuts.max_walk, rng)
         if n_part == 0 or n_part == counts.size[home]:  # given up, or the link closes a cycle
             continue
         old = forest.link[i]
-        own = cut(i, n_part, desk.walk, labels, forest, slots, counts, desk.part)
-        every_cluster(i, own, True, labels, slots, counts.size, graph, desk)
-        if not _score_part(n_part, slots, fits, desk):
-            settle(i, old, home, desk.walk, labels, forest, slots, counts, desk.part)
+        own = remove_link(i, n_part, work.walk, labels, forest, slots, counts, work.part)
+        every_cluster(i, own, True, labels, slots, counts.size, graph, work)
+        if not _score_part(n_part, slots, fits, work):
+            set_link(i, old, home, work.walk, labels, forest, slots, counts, work.part)
             continue
-        desk.slot[0], desk.mass[0], desk.score[0] = own, 0.0, 0.0  # it must not link to itself
-        c = draw_candidate(slots.n[0] + 1, desk, rng.random())  # the part, listed last, is left out
-        k = desk.slot[c]
-        rest = rng.random() * desk.mass[c]
-        if rest < desk.near[k] or graph.offset == 0.0:
+        work.slot[0], work.mass[0], work.score[0] = own, 0.0, 0.0  # it must not link to itself
+        c = draw_candidate(slots.n[0] + 1, work, rng.random())  # the part, listed last, is left out
+        k = work.slot[c]
+        rest = rng.random() * work.mass[c]
+        if rest < work.near[k] or graph.offset == 0.0:
             j = near_member(i, k, rest, labels, graph)
         else:
-            index = min(int((rest - desk.near[k]) / graph.offset), counts.size[k] - 1)
-            j = any_member(i, k, home, index, labels, forest, counts.size, desk.walk, rng)
-        settle(i, j, home, desk.walk, labels, forest, slots, counts, desk.part)
+            index = min(int((rest - work.near[k]) / graph.offset), counts.size[k] - 1)
+            j = any_member(i, k, home, index, labels, forest, counts.size, work.walk, rng)
+        set_link(i, j, home, work.walk, labels, forest, slots, counts, work.part)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def reassign(
+def summed_pass(
     labels: Array,
     actions: Array,
     forest: Forest,
@@ -110,23 +109,25 @@ def reassign(
     tables: Tables,
     data: Data,
     graph: Graph,
-    economy: Economy,
+    shortcuts: Shortcuts,
     rng: np.random.Generator,
-) -> None:
-    """Draw links between the components there are, and all actions.
+) -> bool:
+    """Draw links between the components there are, and all actions; returns whether it was done.
 
-    With one component, or with more than ``economy.few``, nothing is done: their number does not
-    change here, so that this is no choice that depends on what is drawn.
+    With one component, or with more than ``shortcuts.max_exact``, nothing is done: their number
+    does not change here, so that this is no choice that depends on what is drawn.
     """
     n_slots = slots.n[0]
-    if n_slots < 2 or n_slots > economy.few:
-        return
+    if n_slots < 2 or n_slots > shortcuts.max_exact:
+        return False
     controllers = np.empty(counts.cluster.shape)
     for p in range(n_slots):
         k = slots.order[p]
-        alpha = tables.alpha[tables.component[k]]
-        dirichlet(controllers[k], counts.cluster[k], alpha, rng)
-    update_controllers(controllers, slots, forest, counts, tables, data, rng)
+        dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
+    update_controllers(
+        controllers, slots, forest.pool, forest.start, counts.size, tables.alpha, data, rng
+    )
     fits = log_fits(controllers, slots, data)
-    link_parts(labels, forest, slots, counts, fits, graph, economy, rng)
+    link_parts(labels, forest, slots, counts, fits, graph, shortcuts, rng)
     ordinary_actions(actions, labels, counts, data, controllers, rng)
+    return True

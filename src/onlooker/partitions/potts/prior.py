@@ -1,23 +1,40 @@
-"""Finitely many clusters that like to be contiguous."""
+"""The parameters of the Potts model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from onlooker.checks import positive_integer
-from onlooker.hyper import Prior, check_hyper
-from onlooker.partitions.base import PartitionPrior
+from onlooker.gibbs.state import Nothing
+from onlooker.hyper import check_hyper
+from onlooker.partitions.base import (
+    Drawn,
+    Hyper,
+    HyperText,
+    PartitionPrior,
+    Reach,
+    Strategy,
+    Weights,
+)
 from onlooker.partitions.decay import Decay, GaussianDecay
-from onlooker.partitions.geometry import Geometry, symmetrised
-from onlooker.problem.problem import Problem
+from onlooker.partitions.geometry import TOLERANCE, Geometry, symmetrised
+from onlooker.partitions.spatial import (
+    OFFSET,
+    SCALE,
+    check_decay,
+    check_neighbours,
+    similarity_weights,
+)
 
 if TYPE_CHECKING:
-    from onlooker.partitions.indicator_samplers import FiniteIndicators
+    from onlooker.partitions.potts.bound import BoundPotts
+    from onlooker.problem import Problem
 
 
 @dataclass(eq=False)
-class Potts(PartitionPrior):
+class Potts(PartitionPrior[Nothing]):
     """The Potts model: ``p(z) ∝ exp(β Σ_{i<j} w_ij δ(z_i, z_j))``.
 
     Parameters
@@ -41,53 +58,62 @@ class Potts(PartitionPrior):
         and the less often β is drawn, at the same cost.
     """
 
-    n_clusters: int
-    beta: float | Prior = 1.6
-    decay: Decay = field(default_factory=lambda: GaussianDecay(1.0))
-    n_neighbors: int | None = 8
+    n_clusters: Annotated[int, positive_integer]
+    beta: Annotated[Hyper, partial(check_hyper, zero_ok=True)] = 1.6
+    decay: Annotated[Decay, check_decay] = field(default_factory=lambda: GaussianDecay(1.0))
+    n_neighbors: Annotated[int | None, check_neighbours] = 8
     coordinates: Any = None
     metric: Any = "euclidean"
-    auxiliary_sweeps: int = 50
+    auxiliary_sweeps: Annotated[int, positive_integer] = 50
 
-    def __post_init__(self) -> None:
-        self._check()
+    key: ClassVar[str] = "potts"
+    strategies: ClassVar[tuple[Strategy, ...]] = ("map", "average", "local")
+    texts: ClassVar = {
+        "beta": HyperText(
+            "β",
+            "attraction of neighbours",
+            "how strongly near states are drawn into one cluster",
+        ),
+        "scale": SCALE,
+        "offset": OFFSET,
+    }
 
-    def _check(self) -> None:
-        positive_integer("n_clusters", self.n_clusters)
-        check_hyper("beta", self.beta, zero_ok=True)
-        check_spatial(self.decay, self.n_neighbors)
+    def check(self) -> None:
+        """Refuse bad parameters."""
+        super().check()
         if not self.decay.is_fixed:
             raise ValueError(
                 "the Potts model's decay is fixed: only beta says how strong it is; give numbers "
                 "as its scale and offset"
             )
-        positive_integer("auxiliary_sweeps", self.auxiliary_sweeps)
+
+    def hyper(self) -> dict[str, Hyper]:
+        """β, and the decay's parameters, which are numbers here."""
+        return {"beta": self.beta, "scale": self.decay.scale, "offset": self.decay.offset}
+
+    @property
+    def reach(self) -> Reach:
+        """By the decay."""
+        return Reach(self.decay, self.n_neighbors, TOLERANCE)
 
     def geometry(self, problem: Problem) -> Geometry:
         """Where the nodes lie."""
         return Geometry(problem.states, self.coordinates, self.metric)
 
-    def sampler(self, problem: Problem) -> FiniteIndicators:
-        """Make the sampler; this finds the neighbours."""
-        from onlooker.partitions.indicator_samplers import FiniteIndicators
+    def bind(self, problem: Problem) -> BoundPotts:
+        """Find the neighbours."""
+        from onlooker.partitions.potts.bound import BoundPotts
 
         geometry = self.geometry(problem)
         geometry.warn_if_doubtful(self.decay)
         graph = geometry.similarity(self.decay, self.n_neighbors)
         if self.n_neighbors is not None:
             graph = symmetrised(graph)
-        return FiniteIndicators(
-            problem.layout,
-            self.n_clusters,
-            graph=graph,
-            beta=self.beta,
-            auxiliary_sweeps=self.auxiliary_sweeps,
-        )
+        return BoundPotts(problem.layout, self.n_clusters, graph, self.beta, self.auxiliary_sweeps)
 
-
-def check_spatial(decay: Any, n_neighbors: Any) -> None:
-    """Refuse a decay or a neighbourhood that is none."""
-    if not isinstance(decay, Decay):
-        raise TypeError(f"decay must be a Decay such as GaussianDecay(1.0), got {decay!r}")
-    if n_neighbors is not None:
-        positive_integer("n_neighbors", n_neighbors)
+    def weights(self, drawn: Drawn, strategy: Strategy) -> Weights:
+        """``exp(β Σ_j f(d(s*, s_j)) δ(k, z_j))``; the likeliest does not depend on β."""
+        score = similarity_weights(drawn, strategy)
+        if strategy != "average":
+            return score
+        return score._replace(beta=drawn.hyper("beta"), n_slots=self.n_clusters)

@@ -1,0 +1,111 @@
+"""The arrays that kernels share: data, counts, tables of the controllers' prior, slots."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlooker.checks import Array
+
+
+class Data(NamedTuple):
+    """What the transitions say: sorted by node, with likelihoods scaled row by row."""
+
+    first: Array
+    """``(N + 1,)``: node i owns transitions ``first[i]`` to ``first[i + 1] - 1``."""
+    likelihood: Array
+    """``(M, A)``, each row divided by its maximum or so, so that none underflows whole."""
+    order: Array
+    """``(M,)``: the problem's transitions, in the order in which they lie here."""
+    log_scale: Array
+    """``(M,)``: ``ln ℓ[t, j]`` is ``ln likelihood[t, j] + log_scale[t]``. Empty where an update
+    computes the likelihood: it then adds its logarithm to the joint density itself."""
+
+    def unsorted(self, actions: Array) -> Array:
+        """What belongs to each transition, in the problem's order."""
+        out = np.empty_like(actions)
+        out[self.order] = actions
+        return out
+
+    def log_likelihood(self, actions: Array) -> float:
+        """``Σ_t ln T(s_{t+1} | s_t, a_t)``; 0 if an update adds it."""
+        if len(self.log_scale) == 0:
+            return 0.0
+        chosen = np.take_along_axis(self.likelihood, actions[:, None], axis=1)
+        return float(np.log(chosen).sum() + self.log_scale.sum())
+
+
+class Counts(NamedTuple):
+    """The sufficient statistics, kept up to date by every kernel."""
+
+    node: Array
+    """``φ``, ``(N, A)``: how often each action is played at each node."""
+    cluster: Array
+    """``ξ``, ``(slots, A)``: the same by cluster."""
+    total: Array
+    """``(slots,)``: transitions in each cluster, ``Σ_j ξ_kj``."""
+    size: Array
+    """``ζ``, ``(slots,)``: nodes in each cluster."""
+
+
+def count(actions: Array, labels: Array, first: Array, n_actions: int, n_slots: int) -> Counts:
+    """Count everything from scratch."""
+    n_nodes = len(labels)
+    node = np.zeros((n_nodes, n_actions), dtype=np.int32)
+    node_of = np.repeat(np.arange(n_nodes), np.diff(first))
+    np.add.at(node, (node_of, actions), 1)
+    cluster = np.zeros((n_slots, n_actions), dtype=np.int32)
+    np.add.at(cluster, labels, node)
+    return Counts(
+        node,
+        cluster,
+        cluster.sum(axis=1, dtype=np.int64),
+        np.bincount(labels, minlength=n_slots).astype(np.int64),
+    )
+
+
+class Slots(NamedTuple):
+    """Which slots are in use: ``order[:n[0]]``; ``where`` is the inverse permutation."""
+
+    order: Array
+    where: Array
+    n: Array
+
+
+def make_slots(n_slots: int, n_used: int) -> Slots:
+    """Slots of which the first `n_used` are in use."""
+    every = np.arange(n_slots)
+    return Slots(every, every.copy(), np.array([n_used], dtype=np.int64))
+
+
+class Tables(NamedTuple):
+    """The prior of the controllers, ``Dir(α · 1)``.
+
+    Logarithms of rising factorials, so that no kernel calls ``lgamma``:
+    ``ln DM(ξ) = Σ_j action[ξ_j] - total[Σ_j ξ_j]``.
+    """
+
+    action: Array
+    """``(M + 1,)``: ``ln Γ(α + n) - ln Γ(α)`` for ``n = 0 … M``."""
+    total: Array
+    """``(M + 1,)``: ``ln Γ(Aα + n) - ln Γ(Aα)`` for ``n = 0 … M``."""
+    alpha: float
+
+
+def make_tables(alpha: float, n_actions: int, n_transitions: int) -> Tables:
+    """Tabulate the two factors of ``DM`` for counts up to `n_transitions`."""
+    return Tables(
+        _log_rising(float(alpha), n_transitions),
+        _log_rising(n_actions * float(alpha), n_transitions),
+        float(alpha),
+    )
+
+
+def _log_rising(start: float, n: int) -> Array:
+    """``ln Γ(start + m) - ln Γ(start)`` for ``m = 0 … n``: sums of logarithms, as DM has them."""
+    table = np.zeros(n + 1)
+    row = table[1:]
+    np.add(start, np.arange(n), out=row)
+    np.cumsum(np.log(row, out=row), out=row)
+    return table

@@ -1,0 +1,37 @@
+"""One step of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Generic
+
+from onlooker.gibbs.state import P, State
+
+Info = Mapping[str, float]
+"""What an update reports of itself, such as its acceptance: kept beside the draws, by name."""
+
+NO_INFO: Info = {}
+
+
+class Update(Generic[P]):
+    """Draws some of the unknowns given all the others, in place."""
+
+    name: ClassVar[str]
+    """Under which `Info` is kept."""
+
+    def begin(self, state: State[P]) -> None:
+        """Give a chain that starts the hyper-parameters and parts that this update draws.
+
+        Labels, actions and counts are not there yet.
+        """
+
+    def prepare(self, state: State[P]) -> None:
+        """Bring the derived arrays in line with the state: at the start, and after loading."""
+
+    def __call__(self, state: State[P]) -> Info:
+        """Draw."""
+        raise NotImplementedError
+
+    def log_density(self, state: State[P]) -> float:
+        """A term of ``ln p`` that only this update knows."""
+        return 0.0

@@ -1,0 +1,107 @@
+"""What is sampled: a problem, a prior over partitions, a prior over controllers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onlooker.gibbs.slices import start_of
+from onlooker.gibbs.update import Update
+from onlooker.hyper import Prior, check_hyper
+from onlooker.inference.unseen import unseen_updates
+from onlooker.inference.updates import (
+    CollapsedActions,
+    Concentration,
+    Controllers,
+    OrdinaryActions,
+    dynamics_updates,
+)
+from onlooker.partitions.base import Bound, Hyper, PartitionPrior
+from onlooker.problem import Problem
+
+_MAX_ALPHA = 1e9
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which posterior is sampled, and nothing about how long."""
+
+    problem: Problem
+    prior: PartitionPrior[Any]
+    concentration: Hyper = 1.0
+    """α of the controllers' Dirichlet prior."""
+    collapsed: bool = True
+    """Controllers are integrated out."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem):
+            raise TypeError(
+                f"problem must be a Problem, got {type(self.problem).__name__}; "
+                "make one by Problem.from_demonstrations(demos, dynamics)"
+            )
+        if not isinstance(self.prior, PartitionPrior):
+            raise TypeError(
+                f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
+            )
+        check_hyper("concentration", self.concentration)
+        if not isinstance(self.concentration, Prior) and self.concentration > _MAX_ALPHA:
+            raise ValueError(
+                f"concentration must be at most {_MAX_ALPHA:g}, got {self.concentration}: counts "
+                "would drown in rounding"
+            )
+        if self.prior.collapsed_only and not self.collapsed:
+            raise ValueError(
+                f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
+                "always integrated out; use collapsed=True"
+            )
+        taken = {"alpha", *self.prior.hyper()} & self.problem.parameters.keys()
+        if taken:
+            raise ValueError(
+                f"dynamics has a parameter called {min(taken)!r}, the name of another "
+                "hyper-parameter; rename it"
+            )
+
+    @property
+    def start_alpha(self) -> float:
+        """Where chains start α."""
+        return start_of(self.concentration)
+
+    def hyper(self) -> dict[str, Hyper]:
+        """All hyper-parameters by the names of their draws: numbers, or priors."""
+        incomplete = self.problem.incomplete
+        noise = {} if incomplete is None else {"observation_noise": incomplete.noise}
+        return {
+            "alpha": self.concentration,
+            **self.problem.parameters,
+            **noise,
+            **self.prior.hyper(),
+        }
+
+    def updates(self, bound: Bound[Any]) -> list[Update[Any]]:
+        """A sweep, in its order."""
+        problem, collapsed = bound.layout.problem, self.collapsed
+        dynamics = dynamics_updates(problem, bound.layout)
+        alpha = self.concentration
+        return [
+            *unseen_updates(problem, bound.layout, dynamics),
+            CollapsedActions() if collapsed else OrdinaryActions(),
+            *dynamics,
+            *([Concentration(alpha)] if isinstance(alpha, Prior) else []),
+            *([] if collapsed else [Controllers()]),
+            *bound.updates(collapsed),
+        ]
+
+
+class Binder:
+    """Binds the prior to the problem of each chain, once where chains share it."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._bound: dict[int, tuple[Problem, Bound[Any]]] = {}
+
+    def __call__(self, chain: int) -> Bound[Any]:
+        """The prior bound to what this chain sees."""
+        problem = self.target.problem.for_chain(chain)
+        if id(problem) not in self._bound:
+            self._bound[id(problem)] = problem, self.target.prior.bind(problem)
+        return self._bound[id(problem)][1]

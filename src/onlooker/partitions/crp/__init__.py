@@ -1,0 +1,5 @@
+"""As many clusters as it takes, without regard to location."""
+
+from onlooker.partitions.crp.prior import ChineseRestaurant
+
+__all__ = ["ChineseRestaurant"]
