@@ -213,9 +213,3 @@ def test_what_makes_no_sense_is_refused(make, error, message):
 
 def _problem(demos, dynamics, **options):
     return Problem.from_demonstrations(demos, dynamics, **options)
-
-
-def test_a_posterior_with_unseen_states_cannot_be_extended_yet():
-    posterior = quick(problems()["ring"], Mixing(2))
-    with pytest.raises(ValueError, match="cannot be extended yet"):
-        posterior.extend([[0, 1]])

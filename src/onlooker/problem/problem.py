@@ -154,42 +154,6 @@ class Problem:
             _warn_of_misfit(dynamics, problem.loglik)
         return problem
 
-    def extended(self, demos: Demonstrations) -> Problem:
-        """The problem with more demonstrations: old nodes and transitions first, as they are."""
-        if self.incomplete is not None:
-            raise ValueError("a problem with unseen or noisy states cannot be extended yet")
-        if self.dynamics is None:
-            raise ValueError(
-                "the problem was made without dynamics, so new transitions have no likelihood; "
-                "make it by Problem.from_demonstrations"
-            )
-        if demos.states.shape[1:] != self.states.shape[1:]:
-            raise ValueError(
-                f"new demonstrations have states of shape {demos.states.shape[1:]}, "
-                f"the problem's have {self.states.shape[1:]}"
-            )
-        starts, ends = demos.transitions()
-        loglik = self.dynamics.log_likelihood(starts, ends)
-        states, node = distinct_states(np.concatenate([self.states, demos.states]))
-        new = Problem.__new__(Problem)
-        new._set(
-            np.concatenate([self.node_of, node[self.n_nodes :][demos.transition_starts()]]),
-            np.concatenate([self.loglik, loglik]),
-            states,
-        )
-        if self.paths is not None:
-            old = self.paths.names
-            if old is None:
-                old = np.arange(len(self.paths.offsets) - 1).astype(np.str_)
-            new.paths = Paths(
-                np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
-                np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
-                _own_names(np.concatenate([old, _names_from(demos, len(old))])),
-            )
-        known = self.next_states is not None
-        new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
-        return new
-
     def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
         """Keep the model of the world, and where the transitions end."""
         self.dynamics = dynamics
@@ -299,13 +263,6 @@ class Layout:
 def _own_names(names: Array) -> Array | None:
     """The names, if they are not just "0", "1", ... ."""
     return None if np.array_equal(names, np.arange(len(names)).astype(np.str_)) else names
-
-
-def _names_from(demos: Demonstrations, first: int) -> Array:
-    """Names of trajectories that come after `first` others: those without are numbered on."""
-    if _own_names(demos.names) is not None:
-        return demos.names
-    return np.arange(first, first + len(demos)).astype(np.str_)
 
 
 def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:
