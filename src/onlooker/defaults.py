@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CLUSTERS = 10
 """Of the priors that need their number."""
-PRIOR = "ddcrp"
+PRIOR = DistanceDependent.key
 """Of a model that names none."""
 OFFSET = 0.01
 """Of a decay that names none."""
@@ -40,14 +40,14 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[A
     return DistanceDependent(**_in_space(DistanceDependent, space, demos, dynamics))
 
 
-def settings(kind: type[PartitionPrior]) -> dict[str, Any]:
+def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:
     """Parameters of a prior that need no tracks."""
     known = {"n_clusters": CLUSTERS, "concentration": CONCENTRATION}
     return {name: value for name, value in known.items() if name in _names(kind)}
 
 
 def settings_from(
-    kind: type[PartitionPrior], demos: Demonstrations, dynamics: Dynamics
+    kind: type[PartitionPrior[Any]], demos: Demonstrations, dynamics: Dynamics
 ) -> dict[str, Any]:
     """Parameters of a prior as the tracks suggest them."""
     if "decay" not in _names(kind):
@@ -56,7 +56,7 @@ def settings_from(
 
 
 def _in_space(
-    kind: type[PartitionPrior], space: Any, demos: Demonstrations, dynamics: Dynamics
+    kind: type[PartitionPrior[Any]], space: Any, demos: Demonstrations, dynamics: Dynamics
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
@@ -72,7 +72,7 @@ def _in_space(
     return given
 
 
-def _names(kind: type[PartitionPrior]) -> list[str]:
+def _names(kind: type[PartitionPrior[Any]]) -> list[str]:
     return [field.name for field in fields(kind)]  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--geographic", is_flag=True, help="States are longitude and latitude in degrees.")
 @click.option("--directions", type=click.IntRange(min=2), help="Directions.  [default: 16]")
 @click.option("--speeds", type=click.IntRange(min=1), help="Speeds, at most.  [default: 2]")
-@click.option("--step", type=_POSITIVE, help="One length of all steps, instead of speeds.")
+@click.option("--step", type=_POSITIVE, help="The length of all steps, instead of speeds.")
 @click.option("--sigma", type=_POSITIVE, help="Noise of a step.  [default: from the tracks]")
 @click.option(
     "--prior",
@@ -28,28 +28,28 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     help="Prior over partitions.  [default: ddcrp]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
-@click.option("--scale", type=_POSITIVE, help="Reach of the prior.  [default: a typical step]")
-@click.option("--draws", type=click.IntRange(min=1), help="Draws of each chain.  [default: 1000]")
+@click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
+@click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 1000]")
 @click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 500]")
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one a core]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed.  [default: 0]")
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="File with all the rest: dynamics, prior, features. Options win over it.",
+    help="File with all other settings. Options override it.",
 )
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("run"),
     show_default=True,
-    help="Directory to store the draws in while they are made.",
+    help="Directory for the draws, stored while sampling.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the run in the output directory.")
-@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON, the rest aside.")
+@click.option("--resume", is_flag=True, help="Continue the run in the output directory.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def fit(
     file: Path,
     model: Path | None,
@@ -61,9 +61,9 @@ def fit(
 ) -> None:
     """Recognise the policy behind tracks of states.
 
-    FILE holds one state a row: CSV, TSV (also packed as .gz), parquet, NPZ, NPY or GPX. Actions
-    are proposed from the tracks. Draws are stored while they are made: a command that was stopped
-    goes on with --resume, and a finished one gets more with --draws.
+    FILE holds one state per row: CSV, TSV (also .gz), parquet, NPZ, NPY or GPX. Actions are
+    proposed from the tracks. Draws are stored while sampling: --resume continues a run that was
+    stopped, and with more --draws extends a finished one.
 
     \b
     Example:
@@ -91,7 +91,7 @@ def fit(
     try:
         run = fit_tracks(file, wanted, output, resume=resume, say=say)
     except KeyboardInterrupt:
-        click.echo("Go on with the same command and --resume.", err=True)
+        click.echo("To continue, repeat the command with --resume.", err=True)
         raise
     _tell(run, say, as_json)
 

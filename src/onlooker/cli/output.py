@@ -1,4 +1,4 @@
-"""What commands write: words, tables, JSON and CSV files."""
+"""Output of the commands: messages, tables, JSON and CSV files."""
 
 from __future__ import annotations
 

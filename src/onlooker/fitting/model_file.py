@@ -32,7 +32,7 @@ from typing import Any
 
 from onlooker.checks import positive_integer
 from onlooker.defaults import PRIOR, settings
-from onlooker.fitting.building import DYNAMICS, FEATURES, PRIORS, prior_from
+from onlooker.fitting.building import DYNAMICS, FEATURES, prior_from
 from onlooker.fitting.schema import (
     Check,
     arguments,
@@ -44,6 +44,7 @@ from onlooker.fitting.schema import (
     one_of,
     tried,
 )
+from onlooker.partitions import PRIORS
 from onlooker.reading.tracks import Cleaning
 
 _text = of_type(str)
