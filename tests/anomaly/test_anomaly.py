@@ -22,14 +22,16 @@ from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 def test_statistics_equal_those_of_the_twin():
     rng = np.random.default_rng(0)
     offsets = np.array([0, 1, 8, 30])
-    behaviour, blur = rng.normal(0, 2, (2, 5, 30))
-    blur[2, 9] = np.inf
+    action_surprise, noise_surprise = rng.normal(0, 2, (2, 5, 30))
+    noise_surprise[2, 9] = np.inf
     scales = rng.uniform(0.5, 2, (2, 30))
     repeats = rng.random((5, 30)) < 0.5
     out = np.empty((5, 3, 5))
-    _kernels.statistics(behaviour, blur, scales, repeats, offsets, 2.5, 0.5, out)
+    _kernels.statistics(action_surprise, noise_surprise, scales, repeats, offsets, 2.5, 0.5, out)
     np.testing.assert_allclose(
-        out, statistics(behaviour, blur, scales, repeats, offsets, 2.5, 0.5), rtol=1e-12
+        out,
+        statistics(action_surprise, noise_surprise, scales, repeats, offsets, 2.5, 0.5),
+        rtol=1e-12,
     )
 
 
@@ -85,8 +87,8 @@ def test_sums_over_next_states_equal_what_simulation_tends_to(ring):
     np.testing.assert_allclose(exact.surprise, simulated.surprise)
     np.testing.assert_allclose(exact.expected, simulated.expected, atol=0.03)
     np.testing.assert_allclose(exact.sd, simulated.sd, atol=0.03)
-    np.testing.assert_allclose(exact.behaviour, simulated.behaviour, atol=0.08)
-    np.testing.assert_allclose(exact.blur, simulated.blur, atol=0.08)
+    np.testing.assert_allclose(exact.action_surprise, simulated.action_surprise, atol=0.08)
+    np.testing.assert_allclose(exact.noise_surprise, simulated.noise_surprise, atol=0.08)
     np.testing.assert_allclose(exact.p_value, simulated.p_value, atol=0.02)
 
 
@@ -104,24 +106,26 @@ def test_sums_over_next_states_equal_a_plain_loop(ring):
 
 def test_sums_do_not_depend_on_how_many_steps_memory_holds(ring, monkeypatch):
     whole = score(ring, RING_WALKS, random_state=0).steps
-    monkeypatch.setattr(_predictive.parts, "__defaults__", (12,))
+    monkeypatch.setattr(_predictive.slices_of, "__defaults__", (12,))
     parts = score(ring, RING_WALKS, random_state=0).steps
-    for name in ("expected", "sd", "p_value", "behaviour", "blur"):
+    for name in ("expected", "sd", "p_value", "action_surprise", "noise_surprise"):
         np.testing.assert_allclose(getattr(whole, name), getattr(parts, name), err_msg=name)
 
 
-def test_behaviour_is_free_of_units_and_blur_is_not_about_direction():
+def test_action_surprise_has_no_units_and_noise_surprise_no_direction():
     tracks = [walk([0] * 5, seed=3), -walk([0] * 5, seed=3)]
     far = score_east(tracks)
     scaled = DisplacementDynamics(1000 * COMPASS.steps, 150.0)
     wide = score_policy(
         east(10), scaled, [1000 * track for track in tracks], max_replicates=200, random_state=0
     )
-    np.testing.assert_allclose(far.steps.behaviour, wide.steps.behaviour, atol=1e-6)
+    np.testing.assert_allclose(far.steps.action_surprise, wide.steps.action_surprise, atol=1e-6)
     units = 2 * np.log(1000)
     np.testing.assert_allclose(wide.steps.surprise - far.steps.surprise, units, rtol=1e-9)
-    np.testing.assert_allclose(far.steps.blur[:5], far.steps.blur[5:], rtol=0.3, atol=0.3)
-    assert (far.steps.behaviour[5:] > far.steps.behaviour[:5] + 2).all()
+    np.testing.assert_allclose(
+        far.steps.noise_surprise[:5], far.steps.noise_surprise[5:], rtol=0.3, atol=0.3
+    )
+    assert (far.steps.action_surprise[5:] > far.steps.action_surprise[:5] + 2).all()
 
 
 def test_a_step_that_every_action_calls_impossible_is_an_alarm_not_a_crash():
@@ -136,7 +140,7 @@ def test_a_step_that_every_action_calls_impossible_is_an_alarm_not_a_crash():
     assert found.steps.p_value[1] == 0
     assert found.trajectories.n_unexplained.tolist() == [1, 0]
     assert np.isfinite(found.trajectories.score).all()
-    assert found.trajectories.p_misfit[0] == found.trajectories.p_misfit.min() < 0.01
+    assert found.trajectories.p_too_noisy[0] == found.trajectories.p_too_noisy.min() < 0.01
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert json.loads(text)["steps"]["surprise"][1] is None
 
@@ -145,7 +149,7 @@ def test_what_the_policy_never_does_is_explained_all_the_same():
     policy = np.tile([1.0, *[0.0] * 7], (3, 1))
     found = score_policy(policy, COMPASS, [walk([0, 4, 0])], random_state=0)
     assert found.steps.explained.all()
-    assert found.steps.behaviour[1] == 10.0  # the cap
+    assert found.steps.action_surprise[1] == 10.0  # max_step_score
 
 
 def test_a_glitch_is_an_alarm_of_its_own_and_does_not_decide_the_score():
@@ -154,7 +158,7 @@ def test_a_glitch_is_an_alarm_of_its_own_and_does_not_decide_the_score():
     found = score_east([track, walk([4] * 60)])
     assert np.flatnonzero(~found.steps.explained).tolist() == [30]
     assert found.trajectories.n_unexplained.tolist() == [1, 0]
-    assert found.trajectories.p_misfit[0] < 0.01
+    assert found.trajectories.p_too_noisy[0] < 0.01
     assert found.trajectories.score[1] > 10 * abs(found.trajectories.score[0])
 
 
@@ -183,8 +187,8 @@ def test_ranking_leaves_out_short_tracks_and_adjusts_for_the_others_only():
     np.testing.assert_allclose(
         ranking["q_value"], false_discovery_control(ranking["p_value"].to_numpy())
     )
-    by_p = found.ranking(by="p_any")
-    assert by_p["p_any"].is_monotonic_increasing
+    by_p = found.ranking(by="p_combined")
+    assert by_p["p_combined"].is_monotonic_increasing
     with pytest.raises(ValueError, match="by must be one of n_steps, score"):
         found.ranking(by="oddness")
 
@@ -192,9 +196,9 @@ def test_ranking_leaves_out_short_tracks_and_adjusts_for_the_others_only():
 def test_too_little_noise_is_calm_and_too_much_a_misfit():
     actions = np.random.default_rng(5).choice([7, 0, 1], size=40, p=[0.2, 0.6, 0.2])
     found = score_east([walk(actions, sigma=0.02), walk(actions, sigma=0.4)]).trajectories
-    assert found.p_calm[0] < 0.01 < 0.5 < found.p_misfit[0]
-    assert found.p_misfit[1] < 0.01 < 0.5 < found.p_calm[1]
-    assert (found.p_any < 0.05).all()
+    assert found.p_too_exact[0] < 0.01 < 0.5 < found.p_too_noisy[0]
+    assert found.p_too_noisy[1] < 0.01 < 0.5 < found.p_too_exact[1]
+    assert (found.p_combined < 0.05).all()
 
 
 def test_a_frozen_sensor_is_found_where_standing_still_is_possible():
@@ -209,17 +213,17 @@ def test_a_frozen_sensor_is_found_where_standing_still_is_possible():
     frozen = [*walks[0][:45], *[walks[0][45]] * 16]
     demos = Demonstrations([walks[0], frozen])
     found = score_policy(np.full((120, 2), 0.5), dynamics, demos, random_state=0)
-    assert found.trajectories.p_standstill[0] > 0.05
-    assert found.trajectories.p_standstill[1] < 0.005
-    assert found.trajectories.standstill[1] >= 15
-    assert found.trajectories.p_any[1] < 0.02
+    assert found.trajectories.p_stopped[0] > 0.05
+    assert found.trajectories.p_stopped[1] < 0.005
+    assert found.trajectories.longest_stop[1] >= 15
+    assert found.trajectories.p_combined[1] < 0.02
 
 
 def test_few_exceedances_get_more_replicates_and_others_do_not():
     found = score_east([walk([4] * 20), *eastward(20, 3)], max_replicates=1000).trajectories
     assert found.n_replicates[0] == 1000
     assert found.p_value[0] == pytest.approx(1 / 1001)
-    assert found.p_any[0] <= 2 / 1001
+    assert found.p_combined[0] <= 2 / 1001
     assert found.n_replicates.min() == 200
 
 
@@ -240,8 +244,8 @@ def test_the_same_seed_gives_the_same_bits():
 
 def test_small_memory_changes_no_verdict(monkeypatch):
     tracks = [walk([4] * 20), *eastward(20, 3)]
-    monkeypatch.setattr("onlooker.anomaly._judge.ENTRIES", 1)  # one trajectory at a time
-    monkeypatch.setattr(_predictive.parts, "__defaults__", (1,))  # one replicate at a time
+    monkeypatch.setattr("onlooker.anomaly._replicate_test.ENTRIES", 1)  # one trajectory at a time
+    monkeypatch.setattr(_predictive.slices_of, "__defaults__", (1,))  # one replicate at a time
     found = score_east(tracks, n_replicates=50, max_replicates=50).trajectories
     assert found.p_value[0] == pytest.approx(1 / 51)
     assert (found.p_value[1:] > 0.05).all()
@@ -257,7 +261,7 @@ def test_the_onset_of_another_behaviour_is_found():
     assert verdict.onset_low[0] <= 30 <= verdict.onset_high[0]
     assert abs(verdict.onset[0] - 30) <= 1
     assert verdict.end[0] == 49
-    assert verdict.changed[0] == "behaviour"
+    assert verdict.changed[0] == "action_surprise"
     assert found.changes(0.01)["onset"].tolist() == [verdict.onset[0]]
 
 
@@ -270,10 +274,10 @@ def test_a_stretch_that_ends_is_delimited():
     assert abs(verdict.end[0] - 34) <= 1
 
 
-def test_more_noise_is_found_as_a_change_of_blur():
+def test_more_noise_is_found_as_a_change_of_noise():
     calm, wild = walk([0] * 40, 1), walk([0] * 20, 2, sigma=0.6)
     found = score_east([np.vstack([calm, calm[-1] + wild[1:]])])
-    assert found.trajectories.changed[0] == "blur"
+    assert found.trajectories.changed[0] == "noise_surprise"
     assert abs(found.trajectories.onset[0] - 40) <= 3
 
 

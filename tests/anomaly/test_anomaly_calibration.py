@@ -68,7 +68,7 @@ def grid_case(seed):
     )  # fmt: skip
 
 
-TAILS = ["p_value", "p_calm", "p_misfit", "p_change", "p_any"]
+TAILS = ["p_value", "p_too_exact", "p_too_noisy", "p_change", "p_combined"]
 
 
 @pytest.mark.parametrize("tail", TAILS)
@@ -89,7 +89,7 @@ def test_p_values_of_nominal_walks_on_a_grid_are_uniform(on_the_grid, tail):
 def test_p_values_of_standstills_are_never_too_small(on_the_grid):
     # few values are possible, so these p-values come in lumps: valid, not uniform
     for level in (0.01, 0.05, 0.1, 0.25):
-        assert np.mean(on_the_grid.p_standstill <= level) <= level + 3 * np.sqrt(level / 300)
+        assert np.mean(on_the_grid.p_stopped <= level) <= level + 3 * np.sqrt(level / 300)
 
 
 def test_p_values_of_steps_are_uniform(nominal):
@@ -134,10 +134,10 @@ def test_a_wrong_expectation_fails_the_test_of_uniformity(misjudged):
     assert uniform(misjudged.trajectories.p_value) < 1e-6
 
 
-@pytest.mark.parametrize("by", ["score", "any", "p_change"])
+@pytest.mark.parametrize("by", ["score", "combined", "p_change"])
 def test_conformal_p_values_hold_even_where_the_model_is_wrong(misjudged, by):
     known, new = some_of(misjudged, 0), some_of(misjudged, 1)
-    p_values = new.against(known, by)
+    p_values = new.conformal_p_values(known, by)
     for level in (0.05, 0.1, 0.25, 0.5):
         assert not too_often(p_values <= level, level)
     if by != "p_change":  # replicates are few, so many of those are equal: valid, not uniform

@@ -10,8 +10,8 @@ from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, rin
 
 from onlooker import Demonstrations, PolicyRecognizer
 from onlooker.anomaly import score, score_policy
-from onlooker.anomaly._draws import DrawnPolicies
 from onlooker.anomaly._predictive import Predictive
+from onlooker.anomaly._replicate_policy import DrawnPolicies
 from onlooker.partitions import Uniform
 
 # -- who acts in the replicates -----------------------------------------------------------------
@@ -95,15 +95,15 @@ def test_everything_fits_into_json_and_tables():
 
 def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
     found, nominal = score_east([walk([4] * 10), *eastward(10, 2)]), score_east(eastward(10, 9, 3))
-    for by, sign in (("score", 1), ("p_any", -1)):
+    for by, sign in (("score", 1), ("p_combined", -1)):
         odd = sign * getattr(found.trajectories, by)
         usual = sign * getattr(nominal.trajectories, by)
         wanted = [(1 + sum(usual >= one)) / 10 for one in odd]
-        np.testing.assert_allclose(found.against(nominal, by), wanted)
-    assert found.against(nominal)[0] == 0.1
-    assert found.against(nominal, "any")[0] == 0.1
-    with pytest.raises(ValueError, match="by must be 'score', 'any' or a p-value"):
-        found.against(nominal, "n_steps")
+        np.testing.assert_allclose(found.conformal_p_values(nominal, by), wanted)
+    assert found.conformal_p_values(nominal)[0] == 0.1
+    assert found.conformal_p_values(nominal, "combined")[0] == 0.1
+    with pytest.raises(ValueError, match="by must be 'score', 'combined' or a p-value"):
+        found.conformal_p_values(nominal, "n_steps")
 
 
 def test_a_bar_is_drawn_when_asked_for(capsys):
@@ -121,8 +121,8 @@ def test_a_bar_is_drawn_when_asked_for(capsys):
     [
         ({"n_replicates": 5}, "n_replicates must be at least 10"),
         ({"interval": 1.5}, "interval must be between 0 and 1"),
-        ({"far": -1.0}, "far must be finite and above 0"),
-        ({"cap": 0}, "cap must be finite and above 0"),
+        ({"max_misfit": -1.0}, "max_misfit must be finite and above 0"),
+        ({"max_step_score": 0}, "max_step_score must be finite and above 0"),
     ],
 )
 def test_senseless_options_are_refused(options, message):

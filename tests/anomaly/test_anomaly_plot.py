@@ -46,8 +46,12 @@ def test_a_trajectory_is_drawn_step_by_step_with_its_change(scores, ax):
     plot_anomaly.trajectory(scores, 0, ax)
     lines = {line.get_label(): line for line in ax.lines}
     chosen = scores.steps.trajectory == 0
-    np.testing.assert_array_equal(lines["behaviour"].get_ydata(), scores.steps.behaviour[chosen])
-    np.testing.assert_array_equal(lines["blur"].get_ydata(), scores.steps.blur[chosen])
+    np.testing.assert_array_equal(
+        lines["action surprise"].get_ydata(), scores.steps.action_surprise[chosen]
+    )
+    np.testing.assert_array_equal(
+        lines["noise surprise"].get_ydata(), scores.steps.noise_surprise[chosen]
+    )
     shaded = ax.patches[0].get_x(), ax.patches[0].get_x() + ax.patches[0].get_width()
     verdict = scores.trajectories
     assert shaded == (verdict.onset[0] - 0.5, verdict.end[0] + 0.5)
@@ -65,7 +69,7 @@ def test_a_track_has_one_coloured_segment_a_step(scores, tracks, ax):
     lines = ax.collections[0]
     assert len(lines.get_segments()) == 12
     np.testing.assert_array_equal(
-        lines.get_array(), scores.steps.behaviour[scores.steps.trajectory == 1]
+        lines.get_array(), scores.steps.action_surprise[scores.steps.trajectory == 1]
     )
     with pytest.raises(ValueError, match="demonstrations that were scored"):
         plot_anomaly.track(scores, tracks[:1], 0, ax)

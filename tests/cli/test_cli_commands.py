@@ -327,8 +327,8 @@ def test_anomaly_as_json_and_csv(folder, tmp_path):
     told = json.loads(result.stdout)
     found = pd.read_csv(out)
     assert found["trajectory"].tolist() == [row["trajectory"] for row in told["ranking"]]
-    np.testing.assert_allclose(found["p_any"], [row["p_any"] for row in told["ranking"]])
-    assert (np.diff(found["p_any"]) >= 0).all()
+    np.testing.assert_allclose(found["p_combined"], [row["p_combined"] for row in told["ranking"]])
+    assert (np.diff(found["p_combined"]) >= 0).all()
     assert [(row["trajectory"], row["step"]) for row in told["unexplained"]] == [("new 2", 24)]
     assert told["anomalous"] == []
 
@@ -387,7 +387,7 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
         "--replicates", 50,
     )  # fmt: skip
     assert found.returncode == 3
-    assert "are anomalous (q_any <= 0.05)" in found.stdout
+    assert "are anomalous (q_combined <= 0.05)" in found.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")

@@ -23,6 +23,13 @@ TINY = {
     "robustness": {"etas": (0.0, 0.99), "trajectories": 40, "size": 7, "sweeps": 6, "burn_in": 3},
 }  # fmt: skip
 
+OF_EACH_KIND = [
+    name
+    if name in ("controllers", "grid-circular", "robustness")
+    else pytest.param(name, marks=pytest.mark.slow)
+    for name in NAMES
+]
+
 
 def tiny(name, **options):
     return dataclasses.replace(load(name).config(), **{"runs": 2} | TINY[name] | options)
@@ -34,7 +41,7 @@ def rows_of(name, config, run):
     return finished.rows
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_every_experiment_runs_and_draws(name, tmp_path):
     outcome = reproduce(load(name), tiny(name), tmp_path, progress=False)
     assert not outcome.failures, outcome.failures[0].error
@@ -46,7 +53,7 @@ def test_every_experiment_runs_and_draws(name, tmp_path):
         assert claim.evidence
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_a_run_depends_on_seed_and_number_alone(name):
     rows = rows_of(name, tiny(name), 1)
     assert rows == rows_of(name, tiny(name, runs=9), 1)

@@ -291,7 +291,7 @@ def test_the_oddest_trajectory_is_the_rarest_among_simulations(page_of, views, k
     page = page_of(kind)
     page.click("#oddest")
     scores = views[kind].anomaly.trajectories
-    wanted = np.lexsort((-scores.score, scores.p_any))[0]
+    wanted = np.lexsort((-scores.score, scores.p_combined))[0]
     assert page.evaluate("onlooker.state.trajectory") == wanted
 
 
@@ -299,7 +299,7 @@ def test_which_trajectory_is_oddest_does_not_hang_on_scores_alone(page_of):
     page = page_of("plane")
     found = page.evaluate("""() => {
         const of = (...rows) => onlooker.oddest(
-            { anomaly: rows.map(([p_any, score]) => ({ p_any, score })) });
+            { anomaly: rows.map(([p_combined, score]) => ({ p_combined, score })) });
         return [of([0.84, 9], [0.01, 1]), of([0.01, 1], [0.01, 2]), of([0.01, 1], [0.01, null])];
     }""")
     assert found == [1, 1, 1]

@@ -128,7 +128,7 @@ def test_trajectories_are_scored_as_the_library_scores_them(views):
     np.testing.assert_array_equal(view.anomaly.trajectories.score, wanted.trajectories.score)
     np.testing.assert_allclose(view.anomaly.steps.surprise, view.surprise)
     seen = overview(view)
-    assert [row["p_any"] for row in seen["anomaly"]] == wanted.trajectories.p_any.tolist()
+    assert [row["p_combined"] for row in seen["anomaly"]] == wanted.trajectories.p_combined.tolist()
 
 
 def test_the_consensus_is_the_posteriors_own(views):

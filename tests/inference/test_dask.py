@@ -38,6 +38,7 @@ def client():
         yield connected
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_bits_of_this_machine(client, tmp_path):
     there = quick(PROBLEM, DistanceDependent(), client=client, store=tmp_path, **OPTIONS)
     here = quick(PROBLEM, DistanceDependent(), **OPTIONS)
@@ -45,6 +46,7 @@ def test_a_cluster_gives_the_bits_of_this_machine(client, tmp_path):
     assert_same_draws(Posterior.load(tmp_path), here)
 
 
+@pytest.mark.slow
 def test_a_run_that_began_here_goes_on_there_by_the_address_of_the_scheduler(client, tmp_path):
     quick(PROBLEM, Mixing(3), store=tmp_path, **(OPTIONS | {"draws": 10}))
     address = client.scheduler.address
@@ -98,6 +100,7 @@ class _Fragile(Mixing):
         return bound
 
 
+@pytest.mark.slow
 def test_a_chain_that_dies_there_is_reported_and_the_others_are_kept(client):
     with pytest.warns(ChainFailedWarning, match=r"chain 1 failed .*out of luck"):
         part = quick(PROBLEM, _Fragile(3), client=client, **OPTIONS)

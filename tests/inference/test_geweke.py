@@ -102,11 +102,11 @@ def by_the_sampler(prior, n, rng, *, collapsed, alpha=ALPHA):
 @pytest.mark.parametrize(
     ("model", "collapsed"),
     [
-        ("mixing", True),
-        ("mixing", False),
         ("crp", True),
-        ("crp", False),
         ("ddcrp", True),
+        pytest.param("mixing", True, marks=pytest.mark.slow),
+        pytest.param("mixing", False, marks=pytest.mark.slow),
+        pytest.param("crp", False, marks=pytest.mark.slow),
     ],
 )
 def test_prior_and_sampler_agree_on_the_joint(model, collapsed):
@@ -117,7 +117,10 @@ def test_prior_and_sampler_agree_on_the_joint(model, collapsed):
     assert worst_z(expected, found) < LIMIT
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    ["ddcrp", *(pytest.param(model, marks=pytest.mark.slow) for model in ("mixing", "crp"))],
+)
 def test_a_wrong_concentration_does_not_agree(model):
     prior, draw = MODELS[model]
     rng = np.random.default_rng(1)

@@ -95,9 +95,10 @@ def test_resuming_nothing_starts_anew(tmp_path):
     assert_same_draws(fresh, quick(PROBLEM, Mixing(3)))
 
 
-def test_a_run_killed_twenty_times_ends_with_the_bits_of_an_unbroken_one(tmp_path):
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_run_killed_many_times_ends_with_the_bits_of_an_unbroken_one(tmp_path, kills):
     done = subprocess.run(
-        [sys.executable, HERE / "kill_loop.py", tmp_path / "store", "0", "20"],
+        [sys.executable, HERE / "kill_loop.py", tmp_path / "store", "0", str(kills)],
         env=_environment(),
         capture_output=True,
         text=True,
@@ -105,8 +106,8 @@ def test_a_run_killed_twenty_times_ends_with_the_bits_of_an_unbroken_one(tmp_pat
         check=True,
     )
     killed, torn, status = (int(word) for word in done.stdout.split())
-    assert (killed, status) == (20, 0)
-    assert torn > 0  # some were killed while they wrote
+    assert (killed, status) == (kills, 0)
+    assert torn > 0 or kills < 20  # some were killed while they wrote
     whole = quick(PROBLEM, DistanceDependent(), **OPTIONS)
     assert_same_draws(Posterior.load(tmp_path / "store"), whole)
     assert not list((tmp_path / "store").rglob(".*.tmp"))

@@ -37,7 +37,7 @@ CONFUSION = np.full((N_ACTIONS, N_ACTIONS), 0.15) + 0.55 * np.eye(N_ACTIONS)
 """Each action shows as one of three symbols."""
 ALPHA, GAMMA, BETA, NU = Gamma(2.0, 2.0), Gamma(2.0, 1.0), Gamma(3.0, 3.0), Gamma(2.0, 4.0)
 SCALE, OFFSET = LogUniform(0.4, 2.0), LogUniform(0.01, 0.5)
-DRAWS, THIN, TUNE = 31, 12, 120
+DRAWS = 31
 Hyper = dict[str, float]
 
 
@@ -49,6 +49,8 @@ class Model:
     draw: Callable[[np.random.Generator], tuple[Array, Hyper]]
     """Labels and hyper-parameters."""
     collapsed: bool = True
+    thin: int = 12
+    """Sweeps between two draws; ten times as many come before the first."""
 
 
 def _static(rng: np.random.Generator) -> tuple[Array, Hyper]:
@@ -125,7 +127,8 @@ MODELS = {
     "mixing, q drawn": Model(Mixing(3, GAMMA, collapsed=False), _mixing),
     "crp": Model(ChineseRestaurant(GAMMA), _restaurant),
     "crp, ordinary": Model(ChineseRestaurant(GAMMA), _restaurant, collapsed=False),
-    "potts": Model(Potts(3, beta=BETA, n_neighbors=3), _potts),
+    # β moves in small steps: draws that are closer crowd at one side of the truth
+    "potts": Model(Potts(3, beta=BETA, n_neighbors=3), _potts, thin=120),
     "ddcrp": Model(DistanceDependent(NU, GaussianDecay(SCALE, OFFSET)), _distance_dependent),
     "ddcrp, reassigned": Model(
         DistanceDependent(NU, GaussianDecay(SCALE, OFFSET), reassign=2), _distance_dependent
@@ -161,9 +164,9 @@ def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
     problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
     chain = make_chain(problem, model.prior, alpha=alpha, collapsed=model.collapsed, rng=rng)
     below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
-    for sweep in range(TUNE + DRAWS * THIN):
+    for sweep in range(-9 * model.thin, DRAWS * model.thin + 1):
         chain.sweep()
-        if sweep >= TUNE and (sweep - TUNE) % THIN == THIN - 1:
+        if sweep > 0 and sweep % model.thin == 0:
             drawn = _numbers(chain.labels, chain.actions, chain.state.hyper)
             for what, value in truth.items():
                 tie = bool(np.isclose(drawn[what], value, rtol=1e-12))

@@ -18,16 +18,16 @@ def longest_run(flags):
     return max(len(run) for run in "".join("x" if flag else " " for flag in flags).split(" "))
 
 
-def statistics(behaviour, blur, scales, repeats, offsets, cap, slack):
+def statistics(action_surprise, noise_surprise, scales, repeats, offsets, max_step_score, slack):
     """Twin of `_kernels.statistics`."""
-    out = np.empty((len(behaviour), len(offsets) - 1, 5))
-    for r in range(len(behaviour)):
+    out = np.empty((len(action_surprise), len(offsets) - 1, 5))
+    for r in range(len(action_surprise)):
         for i, (start, stop) in enumerate(itertools.pairwise(offsets)):
-            x = np.minimum(behaviour[r, start:stop] / scales[0, start:stop], cap)
-            y = np.minimum(blur[r, start:stop] / scales[1, start:stop], cap)
+            x = np.minimum(action_surprise[r, start:stop] / scales[0, start:stop], max_step_score)
+            y = np.minimum(noise_surprise[r, start:stop] / scales[1, start:stop], max_step_score)
             out[r, i, 0] = sum(x * scales[0, start:stop])
-            out[r, i, 1] = -sum(blur[r, start:stop])
-            out[r, i, 2] = sum(blur[r, start:stop])
+            out[r, i, 1] = -sum(noise_surprise[r, start:stop])
+            out[r, i, 2] = sum(noise_surprise[r, start:stop])
             out[r, i, 3] = max(cusum(x, slack) + cusum(y, slack))
             out[r, i, 4] = longest_run(repeats[r, start:stop])
     return out

@@ -20,10 +20,10 @@ class Changes(NamedTuple):
     high: Array
     end: Array
     part: Array
-    """0 if behaviour changed, 1 if blur did."""
+    """0 if it is about actions, 1 if about noise."""
 
 
-def locate(behaviour: Array, blur: Array, offsets: Array, level: float) -> Changes:
+def locate(action_surprise: Array, noise_surprise: Array, offsets: Array, level: float) -> Changes:
     """The most probable onset of each trajectory's worst stretch, with a credible interval.
 
     The stretch ends where the CUSUM is highest. That it began at step τ has the posterior
@@ -37,13 +37,13 @@ def locate(behaviour: Array, blur: Array, offsets: Array, level: float) -> Chang
 
     height = np.empty((2, len(offsets) - 1))
     ends = np.empty(height.shape, dtype=np.int64)
-    for row, series in enumerate((behaviour, blur)):
+    for row, series in enumerate((action_surprise, noise_surprise)):
         _kernels.peaks(series, offsets, SLACK, height[row], ends[row])
     part = height.argmax(axis=0)
     end = np.take_along_axis(ends, part[None], axis=0)[0]
     onset, low, high = (np.full(len(end), -1) for _ in range(3))
     for i in np.flatnonzero(end >= 0):
-        series = blur if part[i] else behaviour
+        series = noise_surprise if part[i] else action_surprise
         weights = onset_posterior(series[offsets[i] : offsets[i] + end[i] + 1])
         below = np.cumsum(weights)
         onset[i] = int(weights.argmax())

@@ -19,34 +19,34 @@ Tick = Callable[[int], None]
 
 
 class Surprise(NamedTuple):
-    """The surprise of steps, ``-ln q(s') = behaviour + blur``, in its two parts."""
+    """The surprise of steps, ``-ln q(s') = action_surprise + noise_surprise``, in its two parts."""
 
-    behaviour: Array
+    action_surprise: Array
     """``-ln q(s') / q_0(s')``, with q_0 the predictive of a policy that takes all actions alike:
     what tells this policy from any other, free of units."""
-    blur: Array
+    noise_surprise: Array
     """``-ln q_0(s')``: how badly the step fits what actions do, whichever."""
 
     @property
     def total(self) -> Array:
         """``-ln q(s')``."""
-        return self.behaviour + self.blur
+        return self.action_surprise + self.noise_surprise
 
 
-class Outcome(NamedTuple):
+class SimulatedSteps(NamedTuple):
     """Steps taken."""
 
     surprise: Surprise
     repeats: Array
     """Whether each step ends exactly where it began."""
 
-    def reshape(self, *shape: int) -> Outcome:
+    def reshape(self, *shape: int) -> SimulatedSteps:
         """The same as tables."""
         parts = (values.reshape(shape) for values in self.surprise)
-        return Outcome(Surprise(*parts), self.repeats.reshape(shape))
+        return SimulatedSteps(Surprise(*parts), self.repeats.reshape(shape))
 
 
-class Spread(NamedTuple):
+class MeanAndSd(NamedTuple):
     """Mean and standard deviation of something about every step."""
 
     mean: Array
@@ -56,9 +56,9 @@ class Spread(NamedTuple):
 class Moments(NamedTuple):
     """What the surprise of every step should be."""
 
-    total: Spread
-    behaviour: Spread
-    blur: Spread
+    total: MeanAndSd
+    action_surprise: MeanAndSd
+    noise_surprise: MeanAndSd
     p_value: Array
     """Probability of a total surprise at least as large as the one observed."""
 
@@ -100,30 +100,32 @@ class Predictive:
         likelihood = loglik - top[:, None]
         np.exp(likelihood, out=likelihood)
         with np.errstate(divide="ignore"):
-            blur = -np.log(likelihood.mean(axis=1))
+            noise_surprise = -np.log(likelihood.mean(axis=1))
             total = -np.log(np.einsum("na,na->n", likelihood, self.policy[self.index[steps]]))
-        behaviour = np.full(len(steps), np.inf)
-        np.subtract(total, blur, out=behaviour, where=np.isfinite(total))
-        return Surprise(behaviour, blur - top)
+        action_surprise = np.full(len(steps), np.inf)
+        np.subtract(total, noise_surprise, out=action_surprise, where=np.isfinite(total))
+        return Surprise(action_surprise, noise_surprise - top)
 
-    def simulate(self, steps: Array, actions: Array, rng: np.random.Generator) -> Outcome:
+    def simulate(self, steps: Array, actions: Array, rng: np.random.Generator) -> SimulatedSteps:
         """Take `actions` at `steps`."""
         surprise = Surprise(np.empty(len(steps)), np.empty(len(steps)))
         repeats = np.empty(len(steps), dtype=bool)
-        for part in parts(len(steps), self.n_actions, _BLOCK):
+        for part in slices_of(len(steps), self.n_actions, _BLOCK):
             here = self.states[steps[part]]
             drawn = np.asarray(self.dynamics.sample(here, actions[part], rng))
             loglik = np.asarray(self.dynamics.log_likelihood(here, drawn))
-            surprise.behaviour[part], surprise.blur[part] = self.surprise(steps[part], loglik)
+            surprise.action_surprise[part], surprise.noise_surprise[part] = self.surprise(
+                steps[part], loglik
+            )
             repeats[part] = same_state(here, drawn)
-        possible = np.isfinite(surprise.behaviour)
+        possible = np.isfinite(surprise.action_surprise)
         if not possible.all():
             where = int(steps[np.argmin(possible)])
             raise ValueError(
                 f"dynamics.sample drew a next state for step {where} that dynamics.log_likelihood "
                 "calls impossible; the two must belong to one model"
             )
-        return Outcome(surprise, repeats)
+        return SimulatedSteps(surprise, repeats)
 
     def draw_actions(self, steps: Array, rng: np.random.Generator) -> Array:
         """An action of the policy for each of `steps`."""
@@ -148,13 +150,15 @@ class Predictive:
         sums /= n_replicates
         sd = np.sqrt(np.maximum(squares / n_replicates - sums**2, 0.0))
         tried = np.full(len(self), n_replicates)
-        for more in rounds(n_replicates, most):
+        for more in replicate_rounds(n_replicates, most):
             rare = np.flatnonzero((above < FEW) & np.isfinite(observed))
             for surprise in self._replicates(rare, more, rng, tick):
                 above[rare] += (surprise.total >= observed[rare]).sum(axis=0)
             tried[rare] += more
-        total, behaviour, blur = (Spread(*pair) for pair in zip(sums, sd, strict=True))
-        return Moments(total, behaviour, blur, (above + 1) / (tried + 1))
+        total, action_surprise, noise_surprise = (
+            MeanAndSd(*pair) for pair in zip(sums, sd, strict=True)
+        )
+        return Moments(total, action_surprise, noise_surprise, (above + 1) / (tried + 1))
 
     def _replicates(
         self, steps: Array, n_replicates: int, rng: np.random.Generator, tick: Tick
@@ -162,7 +166,7 @@ class Predictive:
         """Surprises of `steps` simulated so many times, ``(batch, len(steps))`` at a time."""
         if len(steps) == 0:
             return
-        for part in parts(n_replicates, len(steps)):
+        for part in slices_of(n_replicates, len(steps)):
             tiled = np.tile(steps, part.stop - part.start)
             outcome = self.simulate(tiled, self.draw_actions(tiled, rng), rng)
             tick(len(tiled))
@@ -177,7 +181,7 @@ class Predictive:
         new = np.ones(len(order), dtype=bool)
         new[1:] = np.diff(self.states[order]) != 0
         new[1:] |= np.diff(self.index[order]) != 0
-        for part in parts(len(order), int(self.dynamics.n_states)):
+        for part in slices_of(len(order), int(self.dynamics.n_states)):
             steps, first = order[part], new[part].copy()
             first[0] = True
             kind = np.cumsum(first) - 1
@@ -189,8 +193,10 @@ class Predictive:
             # Rounding must not decide between next states that are equally likely.
             as_rare = surprise.total[kind] >= observed[steps, None] - 1e-9
             p_value[steps] = (q[kind] * as_rare).sum(axis=1)
-        total, behaviour, blur = (Spread(*pair) for pair in zip(means, sds, strict=True))
-        return Moments(total, behaviour, blur, np.minimum(p_value, 1.0))
+        total, action_surprise, noise_surprise = (
+            MeanAndSd(*pair) for pair in zip(means, sds, strict=True)
+        )
+        return Moments(total, action_surprise, noise_surprise, np.minimum(p_value, 1.0))
 
     def _table(self, steps: Array) -> tuple[Array, Surprise]:
         """``q`` of all next states, ``(len(steps), S)``, and their surprise (0 where q is)."""
@@ -199,8 +205,8 @@ class Predictive:
         q, any_ = mix(states, policy), mix(states, np.full_like(policy, 1 / self.n_actions))
         reached = (q > 0) & (any_ > 0)  # the least numbers may underflow in one of them
         total = -np.log(np.where(reached, q, 1.0))
-        blur = -np.log(np.where(reached, any_, 1.0))
-        return q, Surprise(total - blur, blur)
+        noise_surprise = -np.log(np.where(reached, any_, 1.0))
+        return q, Surprise(total - noise_surprise, noise_surprise)
 
 
 def draw_from(cumulative: Array, rows: Array, rng: np.random.Generator) -> Array:
@@ -208,19 +214,19 @@ def draw_from(cumulative: Array, rows: Array, rng: np.random.Generator) -> Array
     from onlooker.dynamics.rollout import draw_actions
 
     actions = np.empty(len(rows), dtype=np.int64)
-    for part in parts(len(rows), cumulative.shape[1], _BLOCK):
+    for part in slices_of(len(rows), cumulative.shape[1], _BLOCK):
         actions[part] = draw_actions(cumulative[rows[part]], rng)
     return actions
 
 
-def parts(n: int, width: int, entries: int = ENTRIES) -> Iterator[slice]:
+def slices_of(n: int, width: int, entries: int = ENTRIES) -> Iterator[slice]:
     """Slices of n rows of `width` numbers that memory should hold at a time."""
     size = max(1, entries // width)
     for start in range(0, n, size):
         yield slice(start, min(n, start + size))
 
 
-def rounds(n_replicates: int, most: int) -> Iterator[int]:
+def replicate_rounds(n_replicates: int, most: int) -> Iterator[int]:
     """How many more replicates each further round takes until there are `most`."""
     done = n_replicates
     while done < most:

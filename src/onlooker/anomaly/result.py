@@ -31,17 +31,17 @@ class StepScores:
     p_value
         Probability of a nominal step as surprising. Counted among simulations in continuous
         spaces, so never 0 there; exact, and possibly 0, in finite ones.
-    behaviour, blur
+    action_surprise, noise_surprise
         The two parts of the surprise, each less its expectation and over its standard deviation,
-        limited to the `cap` that was asked for. With q_0 the next-state distribution of a policy
-        that takes all actions alike, ``behaviour`` is of ``-ln p / q_0``: another action than
-        the nominal ones. ``blur`` is of ``-ln q_0``: a step that fits no action well, or (below 0)
+        at most `max_step_score`. With q_0 the next-state distribution of a policy that takes all
+        actions alike, ``action_surprise`` is of ``-ln p / q_0``: another action than the nominal
+        ones. ``noise_surprise`` is of ``-ln q_0``: a step that fits no action well, or (below 0)
         suspiciously well.
     misfit
         How far the step is from what *any* action does, in standard deviations (in a finite
         space: what would be as unlikely); infinite where all actions are impossible.
     explained
-        Whether some action explains the step: ``misfit <= far``.
+        Whether some action explains the step: ``misfit <= max_misfit``.
     repeats
         Whether the step ends exactly where it began.
     """
@@ -53,8 +53,8 @@ class StepScores:
     sd: Array
     excess: Array
     p_value: Array
-    behaviour: Array
-    blur: Array
+    action_surprise: Array
+    noise_surprise: Array
     misfit: Array
     explained: Array
     repeats: Array
@@ -72,21 +72,21 @@ class TrajectoryScores:
     n_steps
         Number of steps.
     score
-        Sum of the steps' excess surprise about the *behaviour*, over its standard deviation among
-        the replicates: 0 is usual, above 3 is rare, whatever the length.
+        Sum of the steps' excess surprise about *actions*, over its standard deviation among the
+        replicates: 0 is usual, above 3 is rare, whatever the length.
     p_value
         Of `score`: other actions than the nominal ones.
-    p_calm, p_misfit
-        Of the steps' blur, on either side. Calm: too near to what actions do exactly, as of a
-        smoothed or computed track. Misfit: too far from it, as by drift or a glitch.
+    p_too_exact, p_too_noisy
+        Of the steps' noise, on either side. Too exact: less noise than expected, as of a smoothed
+        or computed track. Too noisy: more, as by drift or a glitch.
     p_change
         Of the highest CUSUM of either part of the surprise: a stretch that is not nominal.
-    p_standstill
-        Of `standstill`: a frozen sensor.
-    p_any
+    p_stopped
+        Of `longest_stop`: a frozen sensor.
+    p_combined
         Of all five together, without need of a correction: the smallest of them, ranked among
         the smallest of each replicate.
-    standstill
+    longest_stop
         Most steps in a row that ended exactly where they began.
     n_unexplained
         Steps that no action explains.
@@ -96,7 +96,7 @@ class TrajectoryScores:
     end
         Last step of that stretch.
     changed
-        ``"behaviour"`` or ``"blur"``: whose CUSUM that is.
+        ``"action_surprise"`` or ``"noise_surprise"``: whose CUSUM that is.
     n_replicates
         Replicates that the p-values count on.
     """
@@ -104,12 +104,12 @@ class TrajectoryScores:
     n_steps: Array
     score: Array
     p_value: Array
-    p_calm: Array
-    p_misfit: Array
+    p_too_exact: Array
+    p_too_noisy: Array
     p_change: Array
-    p_standstill: Array
-    p_any: Array
-    standstill: Array
+    p_stopped: Array
+    p_combined: Array
+    longest_stop: Array
     n_unexplained: Array
     onset: Array
     onset_low: Array
@@ -130,8 +130,8 @@ class AnomalyScores:
     steps, trajectories
         The scores.
     settings
-        How they were made: `n_replicates`, `max_replicates`, `far`, `cap`, `interval`,
-        `parameter_uncertainty`.
+        How they were made: `n_replicates`, `max_replicates`, `max_misfit`, `max_step_score`,
+        `interval`, `parameter_uncertainty`.
     """
 
     names: list[Any]
@@ -143,18 +143,18 @@ class AnomalyScores:
         return len(self.names)
 
     def __repr__(self) -> str:
-        least = float(self.trajectories.p_any.min())
+        least = float(self.trajectories.p_combined.min())
         return (
             f"AnomalyScores({len(self)} trajectories, {len(self.steps.step)} steps, "
-            f"{int((~self.steps.explained).sum())} unexplained; smallest p_any {least:.2g})"
+            f"{int((~self.steps.explained).sum())} unexplained; smallest p_combined {least:.2g})"
         )
 
     def to_frame(self, of: Literal["trajectories", "steps"] = "trajectories") -> pd.DataFrame:
         """A table with one row a trajectory (indexed by name), or one row a step.
 
-        Trajectories also get ``q_value`` and ``q_any``: `p_value` and `p_any` adjusted for the
-        number of trajectories (Benjamini and Hochberg). Calling those below 0.1 anomalous makes
-        about one in ten of them a false alarm.
+        Trajectories also get ``q_value`` and ``q_combined``: `p_value` and `p_combined` adjusted
+        for the number of trajectories (Benjamini and Hochberg). Calling those below 0.1 anomalous
+        makes about one in ten of them a false alarm.
         """
         import pandas as pd
 
@@ -166,7 +166,7 @@ class AnomalyScores:
             raise ValueError(f"of must be 'trajectories' or 'steps', got {of!r}")
         columns = _columns(self.trajectories)
         columns["q_value"] = adjust(self.trajectories.p_value)
-        columns["q_any"] = adjust(self.trajectories.p_any)
+        columns["q_combined"] = adjust(self.trajectories.p_combined)
         return pd.DataFrame(columns, index=pd.Index(_labels(self.names), name="trajectory"))
 
     def ranking(self, *, by: str = "score", min_steps: int = 1) -> pd.DataFrame:
@@ -183,7 +183,7 @@ class AnomalyScores:
         if by not in frame.columns:
             raise ValueError(f"by must be one of {', '.join(frame.columns)}; got {by!r}")
         frame = frame[frame["n_steps"] >= min_steps].copy()
-        for kind in ("value", "any"):
+        for kind in ("value", "combined"):
             frame[f"q_{kind}"] = adjust(frame[f"p_{kind}"].to_numpy())
         rising = by.startswith(("p_", "q_"))
         keys = [by] if by == "score" else [by, "score"]
@@ -204,7 +204,7 @@ class AnomalyScores:
         columns = ["onset", "onset_low", "onset_high", "end", "changed", "p_change", "n_steps"]
         return found[columns].sort_values("p_change", kind="stable")
 
-    def against(self, nominal: AnomalyScores, by: str = "score") -> Array:
+    def conformal_p_values(self, nominal: AnomalyScores, by: str = "score") -> Array:
         """P-values ``(k,)`` from other trajectories that are known to be nominal.
 
         Those of the table believe the model: where it is wrong, be it in a noise that is not
@@ -219,31 +219,31 @@ class AnomalyScores:
             Scores, by the same posterior, of nominal trajectories that it was not sampled from,
             about as long as these: a wrong model is found out the sooner the longer a trajectory.
         by
-            What to compare: ``"score"``, a p-value (``"p_change"``), or ``"any"``: the score and
-            all p-values together, without need of a correction.
+            What to compare: ``"score"``, a p-value (``"p_change"``), or ``"combined"``: the score
+            and all p-values together, without need of a correction.
         """
-        if by == "any":
-            return self._against_all(nominal.trajectories)
+        if by == "combined":
+            return self._combined_p_values(nominal.trajectories)
         column = getattr(self.trajectories, by, None)
         if column is None or not (by == "score" or by.startswith("p_")):
             raise ValueError(
-                f"by must be 'score', 'any' or a p-value of the trajectories, got {by!r}"
+                f"by must be 'score', 'combined' or a p-value of the trajectories, got {by!r}"
             )
         sign = 1 if by == "score" else -1
         known = np.sort(-sign * getattr(nominal.trajectories, by))
         return (1 + np.searchsorted(known, -sign * column, side="right")) / (1 + len(known))
 
-    def _against_all(self, nominal: TrajectoryScores) -> Array:
+    def _combined_p_values(self, nominal: TrajectoryScores) -> Array:
         """The nominal trajectories take the place of replicates, the same for all."""
-        from onlooker.anomaly._judge import COLUMNS, rank
-        from onlooker.anomaly._predictive import parts
+        from onlooker.anomaly._predictive import slices_of
+        from onlooker.anomaly._replicate_test import COLUMNS, rank
 
         mine, pool = _oddities(self.trajectories), _oddities(nominal)
         p_values = np.empty(len(mine))
-        for part in parts(len(mine), pool.size):
+        for part in slices_of(len(mine), pool.size):
             some = mine[part]
             repeated = np.broadcast_to(pool[:, None], (len(pool), *some.shape))
-            p_values[part] = rank(some, repeated)[0][:, COLUMNS.index("p_any")]
+            p_values[part] = rank(some, repeated)[0][:, COLUMNS.index("p_combined")]
         return p_values
 
     def to_dict(self) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def adjust(p_values: Array) -> Array:
 
 
 def _oddities(scores: TrajectoryScores) -> Array:
-    """``(k, 5)``: larger is odder, as `Judge` has them."""
-    p_values = (scores.p_calm, scores.p_misfit, scores.p_change, scores.p_standstill)
+    """``(k, 5)``: larger is odder, as `ReplicateTest` has them."""
+    p_values = (scores.p_too_exact, scores.p_too_noisy, scores.p_change, scores.p_stopped)
     return np.column_stack([scores.score, *(-np.log(p) for p in p_values)])
 
 

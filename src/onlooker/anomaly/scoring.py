@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.anomaly._changes import locate
-from onlooker.anomaly._draws import Actor, DrawnPolicies, KnownPolicy
-from onlooker.anomaly._judge import LEAST_SPREAD, Judge
-from onlooker.anomaly._predictive import FEW, Outcome, Predictive, misfit, same_state
+from onlooker.anomaly._predictive import FEW, Predictive, SimulatedSteps, misfit, same_state
+from onlooker.anomaly._replicate_policy import DrawnPolicies, KnownPolicy, ReplicatePolicy
+from onlooker.anomaly._replicate_test import MIN_SD, ReplicateTest
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
 from onlooker.checks import as_policy, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
@@ -33,8 +33,8 @@ def score(
     max_replicates: int = 2000,
     parameter_uncertainty: bool = True,
     extrapolate: Strategy | None = None,
-    far: float = 5.0,
-    cap: float = 10.0,
+    max_misfit: float = 5.0,
+    max_step_score: float = 10.0,
     interval: float = 0.9,
     random_state: Any = None,
     progress: bool | None = None,
@@ -69,9 +69,9 @@ def score(
         As in `Posterior.policy`, but ``"local"`` by default for the spatial priors: ``"map"``
         takes one cluster's policy for certain, so nominal steps near a border are then called
         anomalous.
-    far
+    max_misfit
         Standard deviations from all actions beyond which a step counts as unexplained.
-    cap
+    max_step_score
         Most that one step may add to a trajectory's score, in its standard deviations: a single
         glitch is an alarm of its own (`n_unexplained`), not a change of behaviour.
     interval
@@ -105,8 +105,8 @@ def score(
     if dynamics is None:
         raise ValueError("the model was made without dynamics; give dynamics=")
     predictive = Predictive(dynamics, states, policy, index)
-    options = _Options.check(n_replicates, max_replicates, far, cap, interval)
-    actor: Actor = KnownPolicy(predictive)
+    options = _Options.check(n_replicates, max_replicates, max_misfit, max_step_score, interval)
+    actor: ReplicatePolicy = KnownPolicy(predictive)
     if drawn and parameter_uncertainty:
         actor = DrawnPolicies(posterior, states, extrapolate, options.n_replicates)
     return _score(predictive, demos, actor, options, random_state, progress)
@@ -119,8 +119,8 @@ def score_policy(
     *,
     n_replicates: int = 200,
     max_replicates: int = 2000,
-    far: float = 5.0,
-    cap: float = 10.0,
+    max_misfit: float = 5.0,
+    max_step_score: float = 10.0,
     interval: float = 0.9,
     random_state: Any = None,
     progress: bool | None = None,
@@ -133,7 +133,7 @@ def score_policy(
         ``(n, A)``: action probabilities at the start of every transition of `demos`, pooled.
     dynamics, demos
         The model of the world, and the trajectories.
-    n_replicates, max_replicates, far, cap, interval, random_state, progress
+    n_replicates, max_replicates, max_misfit, max_step_score, interval, random_state, progress
         As in `score`.
     """
     demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
@@ -141,7 +141,7 @@ def score_policy(
     states, _ = demos.transitions()
     distinct, index = distinct_states(policy)
     predictive = Predictive(dynamics, states, distinct, index)
-    options = _Options.check(n_replicates, max_replicates, far, cap, interval)
+    options = _Options.check(n_replicates, max_replicates, max_misfit, max_step_score, interval)
     return _score(predictive, demos, KnownPolicy(predictive), options, random_state, progress)
 
 
@@ -149,26 +149,32 @@ def score_policy(
 class _Options:
     n_replicates: int
     max_replicates: int
-    far: float
-    cap: float
+    max_misfit: float
+    max_step_score: float
     interval: float
 
     @classmethod
     def check(
-        cls, n_replicates: int, max_replicates: int, far: float, cap: float, interval: float
+        cls,
+        n_replicates: int,
+        max_replicates: int,
+        max_misfit: float,
+        max_step_score: float,
+        interval: float,
     ) -> _Options:
         n_replicates = positive_integer("n_replicates", n_replicates, minimum=FEW)
         most = positive_integer("max_replicates", max_replicates)
-        far, cap = positive_number("far", far), positive_number("cap", cap)
+        max_misfit = positive_number("max_misfit", max_misfit)
+        max_step_score = positive_number("max_step_score", max_step_score)
         if not 0 < interval < 1:
             raise ValueError(f"interval must be between 0 and 1, got {interval!r}; 0.9 is usual")
-        return cls(n_replicates, max(most, n_replicates), far, cap, interval)
+        return cls(n_replicates, max(most, n_replicates), max_misfit, max_step_score, interval)
 
 
 def _score(
     predictive: Predictive,
     demos: Demonstrations,
-    actor: Actor,
+    actor: ReplicatePolicy,
     options: _Options,
     random_state: Any,
     progress: bool | None,
@@ -182,7 +188,7 @@ def _score(
             f"{predictive.n_actions} actions of the policy"
         )
     surprise = predictive.surprise(np.arange(len(states)), loglik)
-    seen = Outcome(surprise, same_state(states, next_states))
+    seen = SimulatedSteps(surprise, same_state(states, next_states))
     work = 2 * options.n_replicates * len(states)
     first = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
     if progress is None:
@@ -191,29 +197,29 @@ def _score(
         moments = predictive.moments(
             surprise.total, options.n_replicates, options.max_replicates, rng, bar.advance
         )
-        both = (moments.behaviour, moments.blur)
-        expected = np.stack([spread.mean for spread in both])
-        scales = np.maximum(np.stack([spread.sd for spread in both]), LEAST_SPREAD)
-        judge = Judge(
-            predictive, actor, seen, expected, scales, first, options.cap,
+        parts = (moments.action_surprise, moments.noise_surprise)
+        expected = np.stack([part.mean for part in parts])
+        scales = np.maximum(np.stack([part.sd for part in parts]), MIN_SD)
+        test = ReplicateTest(
+            predictive, actor, seen, expected, scales, first, options.max_step_score,
             options.n_replicates, options.max_replicates, rng, bar.advance,
         )  # fmt: skip
-        verdicts = judge.all()
+        columns = test.all()
         bar.update(work)  # how many are needed is only known in the end
     how_far = misfit(predictive.dynamics, loglik, moments.total.mean)
-    standardised = np.minimum((np.stack(surprise) - expected) / scales, options.cap)
+    standardised = np.minimum((np.stack(surprise) - expected) / scales, options.max_step_score)
     steps = StepScores(
         trajectory=demos.trajectory_of(),
         step=demos.transition_starts() - demos.offsets[demos.trajectory_of()],
         surprise=surprise.total,
         expected=moments.total.mean,
         sd=moments.total.sd,
-        excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, LEAST_SPREAD),
+        excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, MIN_SD),
         p_value=moments.p_value,
-        behaviour=standardised[0],
-        blur=standardised[1],
+        action_surprise=standardised[0],
+        noise_surprise=standardised[1],
         misfit=how_far,
-        explained=how_far <= options.far,
+        explained=how_far <= options.max_misfit,
         repeats=seen.repeats,
     )
     changes = locate(standardised[0], standardised[1], first, options.interval)
@@ -225,8 +231,8 @@ def _score(
         onset_low=changes.low,
         onset_high=changes.high,
         end=changes.end,
-        changed=np.array(["behaviour", "blur"])[changes.part],
-        **verdicts,
+        changed=np.array(["action_surprise", "noise_surprise"])[changes.part],
+        **columns,
     )
     names = getattr(demos, "names", None)
     return AnomalyScores(
@@ -236,8 +242,8 @@ def _score(
         settings={
             "n_replicates": options.n_replicates,
             "max_replicates": options.max_replicates,
-            "far": options.far,
-            "cap": options.cap,
+            "max_misfit": options.max_misfit,
+            "max_step_score": options.max_step_score,
             "interval": options.interval,
             "parameter_uncertainty": isinstance(actor, DrawnPolicies),
         },

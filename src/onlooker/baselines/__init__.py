@@ -1,4 +1,4 @@
-"""The methods that we are compared with; all learn from states alone, all with one face."""
+"""Methods to compare with: all learn from states alone and share one interface."""
 
 from onlooker.baselines.base import Baseline, BaselineWarning, Convergence
 from onlooker.baselines.behavioral_cloning import BehavioralCloning
@@ -6,7 +6,7 @@ from onlooker.baselines.bnirl import BayesianNonparametricIRL
 from onlooker.baselines.expectation_maximization import ExpectationMaximization
 from onlooker.baselines.maximum_entropy import MaximumEntropyIRL
 from onlooker.baselines.maximum_margin import MaximumMarginIRL
-from onlooker.baselines.trivial import GlobalMarginal, Uniform
+from onlooker.baselines.trivial import GlobalMarginal, UniformPolicy
 
 __all__ = [
     "Baseline",
@@ -18,5 +18,5 @@ __all__ = [
     "GlobalMarginal",
     "MaximumEntropyIRL",
     "MaximumMarginIRL",
-    "Uniform",
+    "UniformPolicy",
 ]

@@ -6,30 +6,7 @@ import numpy as np
 from numba import njit
 
 from onlooker.checks import Array
-
-
-@njit(cache=True, nogil=True)
-def draw_index(weights: Array, n: int, uniform: float) -> int:
-    """An index below `n` with probability proportional to its weight, never one of weight zero."""
-    total = 0.0
-    for k in range(n):
-        total += weights[k]
-    left = uniform * total
-    last = -1
-    for k in range(n):
-        if weights[k] > 0.0:
-            last = k
-            left -= weights[k]
-            if left < 0.0:
-                break
-    return last
-
-
-@njit(cache=True, nogil=True)
-def draw_goal(log_weights: Array, uniform: float) -> int:
-    """An index with probability proportional to the exponential of its log-weight."""
-    weights = np.exp(log_weights - log_weights.max())
-    return draw_index(weights, weights.size, uniform)
+from onlooker.gibbs.categorical import draw_log
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +27,6 @@ def sweep_labels(
     """
     n_transitions = loglik.shape[0]
     log_weights = np.empty(n_transitions + 1)
-    weights = np.empty(n_transitions + 1)
     for t in range(n_transitions):
         k = labels[t]
         if k >= 0:
@@ -64,17 +40,12 @@ def sweep_labels(
                     for i in range(n_transitions):
                         if labels[i] == n_used:
                             labels[i] = k
-        top = -np.inf
         for k in range(n_used):
             log_weights[k] = np.log(sizes[k]) + loglik[t, goals[k]]
-            top = max(top, log_weights[k])
         log_weights[n_used] = np.log(concentration) + log_marginal[t]
-        top = max(top, log_weights[n_used])
-        for k in range(n_used + 1):
-            weights[k] = np.exp(log_weights[k] - top)
-        k = draw_index(weights, n_used + 1, rng.random())
+        k = draw_log(log_weights, n_used + 1, rng.random())
         if k == n_used:
-            goals[k] = draw_goal(loglik[t], rng.random())
+            goals[k] = draw_log(loglik[t].copy(), loglik.shape[1], rng.random())
             sizes[k] = 0
             n_used += 1
         labels[t] = k
@@ -93,4 +64,4 @@ def sweep_goals(
         for g in range(n_goals):
             total[labels[t], g] += loglik[t, g]
     for k in range(n_used):
-        goals[k] = draw_goal(total[k], rng.random())
+        goals[k] = draw_log(total[k], n_goals, rng.random())

@@ -1,4 +1,4 @@
-"""The floor that every method must beat."""
+"""Policies that every method must beat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onlooker.demonstrations import as_states
 from onlooker.progress import make_progress
 
 
-class Uniform(Baseline):
+class UniformPolicy(Baseline):
     """All actions equally likely everywhere: what is known before anything is seen.
 
     Parameters

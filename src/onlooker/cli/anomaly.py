@@ -19,9 +19,9 @@ ANOMALOUS = 3  # exit code
 _MOST_ALARMS = 10
 _P_VALUES = {
     "p_value": "other actions than usual",
-    "p_misfit": "steps that fit no action well",
-    "p_calm": "steps too near to what actions do exactly",
-    "p_standstill": "stands still for too long",
+    "p_too_noisy": "steps that fit no action well",
+    "p_too_exact": "less noise than expected",
+    "p_stopped": "stands still for too long",
     "p_change": "changed on the way",
 }
 
@@ -52,7 +52,7 @@ _P_VALUES = {
     "level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="LEVEL",
-    help="End with exit code 3 if any adjusted p-value (q_any) is at most this.",
+    help="End with exit code 3 if any adjusted p-value (q_combined) is at most this.",
 )
 def anomaly(
     run: Path,
@@ -102,17 +102,22 @@ def anomaly(
             n_replicates=replicates,
             random_state=seed,
         )
-    ranking = scores.ranking(by="p_any")
+    ranking = scores.ranking(by="p_combined")
     if csv_file is not None:
         write_csv(csv_file, ranking.to_csv())
         say(f"{csv_file}: {len(ranking):,} trajectories.")
-    anomalous = [] if level is None else [str(n) for n in ranking.index[ranking["q_any"] <= level]]
+    anomalous = (
+        [] if level is None else [str(n) for n in ranking.index[ranking["q_combined"] <= level]]
+    )
     if as_json:
         _print_json(run, scores, ranking, level, anomalous)
     else:
         _print(scores, ranking.head(top), len(ranking))
     if anomalous:
-        say(f"{len(anomalous)} of {len(ranking)} trajectories are anomalous (q_any <= {level:g}).")
+        say(
+            f"{len(anomalous)} of {len(ranking)} trajectories are anomalous "
+            f"(q_combined <= {level:g})."
+        )
         click.get_current_context().exit(ANOMALOUS)
 
 
@@ -139,8 +144,8 @@ def _print(scores: AnomalyScores, ranking: pd.DataFrame, total: int) -> None:
             str(name),
             str(int(row["n_steps"])),
             f"{row['score']:.2f}",
-            f"{row['p_any']:.3g}",
-            f"{row['q_any']:.3g}",
+            f"{row['p_combined']:.3g}",
+            f"{row['q_combined']:.3g}",
             str(int(row["n_unexplained"]) or "-"),
             _reason(row),
         ]
@@ -179,7 +184,7 @@ def _print_changes(scores: AnomalyScores, most: int) -> None:
         return
     click.echo("Changes of behaviour within a trajectory (a false alarm in 20):")
     for name, row in changes.head(most).iterrows():
-        what = "other actions" if row["changed"] == "behaviour" else "steps that fit worse"
+        what = "other actions" if row["changed"] == "action_surprise" else "steps that fit worse"
         click.echo(
             f"  {name}: {what} from step {row['onset']} ({row['onset_low']} to "
             f"{row['onset_high']}) to {row['end']}, p {row['p_change']:.3g}"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["p_values", "track", "trajectory"]
 
-_BEHAVIOUR = "#0072B2"
-_BLUR = "#E69F00"
+_ACTIONS = "#0072B2"
+_NOISE = "#E69F00"
 _ALARM = "#D55E00"
 _MOST = 5.0  # standard deviations at the end of the colour bar
 
@@ -40,9 +40,9 @@ def trajectory(
     ax = _axes(ax)
     chosen = scores.steps.trajectory == index
     step = scores.steps.step[chosen]
-    for name, colour in (("behaviour", _BEHAVIOUR), ("blur", _BLUR)):
+    for name, colour in (("action_surprise", _ACTIONS), ("noise_surprise", _NOISE)):
         ax.plot(step, getattr(scores.steps, name)[chosen], "o-", color=colour, ms=3, lw=0.8,
-                label=name)  # fmt: skip
+                label=name.replace("_", " "))  # fmt: skip
     ax.axhline(0.0, color="black", lw=0.6)
     lost = ~scores.steps.explained[chosen]
     if lost.any():
@@ -60,7 +60,7 @@ def trajectory(
         xlabel="step",
         ylabel="excess [standard deviations]",
         title=f"{scores.names[index]}: score {verdict.score[index]:.1f}, "
-        f"p = {verdict.p_any[index]:.2g}",
+        f"p = {verdict.p_combined[index]:.2g}",
     )
     return ax
 
@@ -73,7 +73,7 @@ def track(
     *,
     coordinates: Any = None,
 ) -> Axes:
-    """Draw one trajectory in the plane, each step in the colour of its excess behaviour.
+    """Draw one trajectory in the plane, coloured by excess surprise about actions.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def track(
     chosen = scores.steps.trajectory == index
     segments = np.stack([points[:-1], points[1:]], axis=1)
     lines = LineCollection(list(segments), cmap="cividis_r", linewidths=2)
-    lines.set_array(scores.steps.behaviour[chosen])
+    lines.set_array(scores.steps.action_surprise[chosen])
     lines.set_clim(-1.0, _MOST)
     ax.add_collection(lines)
     ax.plot(*points[0], "o", color="white", mec="black", ms=5, label="start")
@@ -110,7 +110,9 @@ def track(
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set(xlabel="x", ylabel="y")
-    ax.figure.colorbar(lines, ax=ax, label="excess behaviour [standard deviations]", extend="both")
+    ax.figure.colorbar(
+        lines, ax=ax, label="excess surprise about actions [standard deviations]", extend="both"
+    )
     return ax
 
 

@@ -144,8 +144,8 @@
   // The trajectory as a whole, among simulations of itself.
   function judged(run, k) {
     if (!run.anomaly) return null;
-    const { score, p_any, p_change, onset, end, n_unexplained } = run.anomaly[k];
-    const words = [`Score ${number(score)} (0 is usual, above 3 is rare); of simulated trajectories ${percent(p_any)} are as odd in some respect.`];
+    const { score, p_combined, p_change, onset, end, n_unexplained } = run.anomaly[k];
+    const words = [`Score ${number(score)} (0 is usual, above 3 is rare); of simulated trajectories ${percent(p_combined)} are as odd in some respect.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
     if (p_change <= 0.05 && onset >= 0) words.push(`It seems to change its ways from step ${onset} to ${end}.`);
     return el("p", {}, words.join(" "));
@@ -167,7 +167,7 @@
 
   // The oddest trajectory: fewest simulations of it are as odd; of several, that of the largest score.
   onlooker.oddest = (run) => {
-    const rank = run.anomaly.map(({ p_any, score }, k) => ({ k, p: p_any ?? 1, score: score ?? Infinity })); // null: infinite
+    const rank = run.anomaly.map(({ p_combined, score }, k) => ({ k, p: p_combined ?? 1, score: score ?? Infinity })); // null: infinite
     rank.sort((a, b) => a.p - b.p || (a.score === b.score ? a.k - b.k : b.score - a.score));
     return rank[0].k;
   };

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from onlooker.anomaly._predictive import Predictive, draw_from, parts
+from onlooker.anomaly._predictive import Predictive, draw_from, slices_of
 from onlooker.checks import Array
 from onlooker.partitions.base import Strategy
 from onlooker.prediction.predictor import Predictor
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from onlooker.posterior import Posterior
 
 
-class Actor(Protocol):
+class ReplicatePolicy(Protocol):
     """Whoever acts in the replicates."""
 
     def act(self, steps: Array, n_replicates: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -31,7 +31,7 @@ class KnownPolicy:
 
     def act(self, steps: Array, n_replicates: int, rng: np.random.Generator) -> Iterator[Array]:
         """Actions at `steps`, ``(batch, len(steps))`` at a time, `n_replicates` in all."""
-        for part in parts(n_replicates, len(steps)):
+        for part in slices_of(n_replicates, len(steps)):
             tiled = np.tile(steps, part.stop - part.start)
             yield self._predictive.draw_actions(tiled, rng).reshape(-1, len(steps))
 
@@ -73,7 +73,7 @@ class DrawnPolicies:
         left = n_replicates
         while left > 0:
             for clusters in self._predictor.blocks():
-                for part in parts(min(left, len(clusters.index)), len(steps)):
+                for part in slices_of(min(left, len(clusters.index)), len(steps)):
                     some = clusters.take(np.arange(part.start, part.stop))
                     rows = self._predictor.draw_rows(some, states, node, self._rule, rng)
                     cumulative = np.cumsum(some.thetas(rng), axis=1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlooker.baselines import GlobalMarginal, Uniform
+from onlooker.baselines import GlobalMarginal, UniformPolicy
 from onlooker.dynamics import TabularDynamics
 from onlooker.worlds import CircularMotion
 
@@ -34,6 +34,6 @@ def test_the_marginal_has_no_better_neighbour():
 
 
 def test_uniform_knows_the_number_of_actions_and_no_more():
-    model = Uniform(JUMPS).fit()
+    model = UniformPolicy(JUMPS).fit()
     np.testing.assert_array_equal(model.predict_proba([0, 2]), np.full((2, 3), 1 / 3))
     assert model.score([[0, 1, 2]]) == pytest.approx(np.log(1 / 3))

@@ -8,21 +8,29 @@ import numpy as np
 
 from onlooker.anomaly import _kernels
 from onlooker.anomaly._changes import SLACK
-from onlooker.anomaly._draws import Actor
-from onlooker.anomaly._predictive import ENTRIES, FEW, Outcome, Predictive, Surprise, Tick, rounds
+from onlooker.anomaly._predictive import (
+    ENTRIES,
+    FEW,
+    Predictive,
+    SimulatedSteps,
+    Surprise,
+    Tick,
+    replicate_rounds,
+)
+from onlooker.anomaly._replicate_policy import ReplicatePolicy
 from onlooker.checks import Array
 
-LEAST_SPREAD = 0.1  # nats; where the surprise is all but certain, rounding must not raise alarms
+MIN_SD = 0.1  # nats; where the surprise is all but certain, rounding must not raise alarms
 
 COLUMNS = (
-    "score", "p_value", "p_calm", "p_misfit", "p_change", "p_standstill", "p_any",
-    "standstill", "n_replicates",
+    "score", "p_value", "p_too_exact", "p_too_noisy", "p_change", "p_stopped", "p_combined",
+    "longest_stop", "n_replicates",
 )  # fmt: skip
-_COUNTS = ("standstill", "n_replicates")
+_COUNTS = ("longest_stop", "n_replicates")
 
 
 @dataclass(frozen=True)
-class Judge:
+class ReplicateTest:
     """Ranks trajectories among replicates of them.
 
     Attributes
@@ -35,19 +43,19 @@ class Judge:
         ``(2, n)``: mean and standard deviation of both parts of every step's surprise.
     first
         Where the steps of each trajectory begin, and where the last ones end.
-    cap
+    max_step_score
         Most that a step may add to the score, in its standard deviations.
     n_replicates, most
         Of each trajectory, and of those that few replicates surpass.
     """
 
     predictive: Predictive
-    actor: Actor
-    seen: Outcome
+    actor: ReplicatePolicy
+    seen: SimulatedSteps
     expected: Array
     scales: Array
     first: Array
-    cap: float
+    max_step_score: float
     n_replicates: int
     most: int
     rng: np.random.Generator
@@ -67,13 +75,13 @@ class Judge:
     def _compare(self, which: Array) -> Array:
         steps, offsets = self._gather(which)
         surprise, repeats = self.seen
-        seen = Outcome(Surprise(*(values[steps] for values in surprise)), repeats[steps])
+        seen = SimulatedSteps(Surprise(*(values[steps] for values in surprise)), repeats[steps])
         seen = seen.reshape(1, len(steps))
         observed = self._statistics(seen, steps, offsets)[0]
         pool = self._replicate(steps, offsets, self.n_replicates)
         out = np.empty((len(which), len(COLUMNS)))
         left = np.arange(len(which))
-        for more in [*rounds(self.n_replicates, self.most), 0]:
+        for more in [*replicate_rounds(self.n_replicates, self.most), 0]:
             out[left], beyond = rank(observed[left], pool)
             rare = beyond < FEW
             left = left[rare]
@@ -100,16 +108,16 @@ class Judge:
             found.append(self._statistics(outcome.reshape(*actions.shape), steps, offsets))
         return np.concatenate(found)
 
-    def _statistics(self, outcome: Outcome, steps: Array, offsets: Array) -> Array:
-        behaviour, blur = outcome.surprise
-        out = np.empty((len(behaviour), len(offsets) - 1, 5))
+    def _statistics(self, outcome: SimulatedSteps, steps: Array, offsets: Array) -> Array:
+        action_surprise, noise_surprise = outcome.surprise
+        out = np.empty((len(action_surprise), len(offsets) - 1, 5))
         _kernels.statistics(
-            behaviour - self.expected[0, steps],
-            blur - self.expected[1, steps],
+            action_surprise - self.expected[0, steps],
+            noise_surprise - self.expected[1, steps],
             self.scales[:, steps],
             outcome.repeats,
             offsets,
-            self.cap,
+            self.max_step_score,
             SLACK,
             out,
         )
@@ -134,7 +142,7 @@ def rank(observed: Array, pool: Array) -> tuple[Array, Array]:
     standing_out = ((together - mean) / np.maximum(sd, 1e-9)).max(axis=-1)
     as_odd = smallest < smallest[0]
     as_odd |= (smallest == smallest[0]) & (standing_out >= standing_out[0])
-    score = (observed[:, 0] - mean[:, 0]) / np.maximum(sd[:, 0], LEAST_SPREAD)
+    score = (observed[:, 0] - mean[:, 0]) / np.maximum(sd[:, 0], MIN_SD)
     columns = [
         score,
         *(beyond[0] / n).T,
