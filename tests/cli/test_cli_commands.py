@@ -314,7 +314,7 @@ def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
     at = next(i for i, line in enumerate(lines) if line.startswith("trajectory"))
     first_two = {line[:5] for line in lines[at + 1 : at + 3]}
     assert first_two == {"new 2", "new 3"}
-    assert "Alarm: 1 of 196 steps that no action explains" in result.stdout
+    assert "Alarm: steps that no action explains, worst first: 1 of 196" in result.stdout
     assert "  new 2, step 24: " in result.stdout
     assert re.search(r"^  new 3: other actions from step \d+", result.stdout, re.M)
 
@@ -387,7 +387,7 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
         "--replicates", 50,
     )  # fmt: skip
     assert found.returncode == 3
-    assert "are anomalous (q_combined <= 0.05)" in found.stdout
+    assert "Anomalous (q_combined <= 0.05): " in found.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")

@@ -50,6 +50,7 @@ def test_another_prior_leaves_the_options_of_the_first_behind():
     ("model", "given", "told"),
     [
         (Model(), {"prior": {"clusters": 3}}, "--clusters means nothing to 'ddcrp'"),
+        (Model(), {"prior": {"kind": "pots"}}, "--prior must be one of .*; did you mean 'potts'?"),
         (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale means nothing to 'crp'"),
         (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds means nothing to 'compass'"),
         (

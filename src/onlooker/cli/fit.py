@@ -24,8 +24,8 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--sigma", type=_POSITIVE, help="Noise of a step.  [default: from the tracks]")
 @click.option(
     "--prior",
-    type=click.Choice(["ddcrp", "crp", "potts", "mixing"]),
-    help="Prior over partitions.  [default: ddcrp]",
+    metavar="KIND",
+    help="Prior over partitions, such as crp or potts.  [default: ddcrp]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")

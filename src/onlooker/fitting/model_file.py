@@ -42,6 +42,7 @@ from onlooker.fitting.schema import (
     keys_of,
     of_type,
     one_of,
+    suggestion,
     tried,
 )
 from onlooker.partitions import PRIORS
@@ -165,6 +166,9 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
     chosen = dict(model.prior)
     if wanted:
         kind = wanted.get("kind", chosen.get("kind", PRIOR))
+        if kind not in PRIORS:
+            near = suggestion(kind, PRIORS)
+            raise ValueError(f"--prior must be one of {', '.join(PRIORS)}; got {kind!r}{near}")
         chosen = chosen if kind == chosen.get("kind", kind) else {}
         scale = wanted.pop("scale", None)
         keys = keys_of(PRIORS[kind])
