@@ -12,6 +12,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from onlooker.checks import Advice
+
 __all__ = [
     "ChainFailedWarning",
     "ConvergenceWarning",
@@ -40,7 +42,7 @@ class GeometryWarning(UserWarning):
     """Distances between states are probably not the intended ones."""
 
 
-class TrackWarning(UserWarning):
+class TrackWarning(Advice, UserWarning):
     """Tracks were read as they are, although they need a decision, such as about gaps."""
 
 
@@ -48,7 +50,7 @@ class UnidentifiableActionsWarning(UserWarning):
     """Some transitions are equally likely under every action and carry no information."""
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn, and point at the line outside of this package from which it was entered."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):

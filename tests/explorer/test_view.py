@@ -271,7 +271,7 @@ def test_a_prior_that_is_code_leaves_nodes_answered_and_other_states_refused(tmp
     view = stored_view(plane_problem(), prior, tmp_path / "run")
     node = view.posterior.problem.states[1].tolist()
     assert sum(at_state(view, node)["mean"]) == pytest.approx(1.0)
-    with pytest.raises(TypeError, match="no rule for states that are no nodes"):
+    with pytest.raises(TypeError, match="states that are no nodes have no weights"):
         at_state(view, [0.0, 0.0])
     assert "metric=" in json.loads(to_json(overview(view)))["run"]["prior"]
 
@@ -343,13 +343,3 @@ def test_a_name_does_not_make_it_another_run(tmp_path):
     """Runs stored before there were names can go on."""
     quick(named_problem(None), ChineseRestaurant(), store=tmp_path / "run")
     quick(named_problem(["a", "b", "c"]), ChineseRestaurant(), store=tmp_path / "run", resume=True)
-
-
-def test_problems_that_are_extended_keep_names_and_number_on():
-    more = Demonstrations([[[0.0, 0.0], [0.0, 1.0]]])
-    called = Demonstrations(list(more), names=["elk"])
-    named, numbered = named_problem(["a", "b", "c"]), named_problem(None)
-    assert named.extended(called).paths.names.tolist() == ["a", "b", "c", "elk"]
-    assert named.extended(more).paths.names.tolist() == ["a", "b", "c", "3"]
-    assert numbered.extended(called).paths.names.tolist() == ["0", "1", "2", "elk"]
-    assert numbered.extended(more).paths.names is None

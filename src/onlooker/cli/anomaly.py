@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.options import TracksCommand, reading_options
-from onlooker.cli.output import print_json, require_folder, table, teller, write_csv
+from onlooker.cli.output import print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,22 +80,24 @@ def anomaly(
       onlooker anomaly run new_tracks.csv --fail-if-anomalous 0.01 || echo "see the alarms"
     """
     require_folder(csv_file)
+    from onlooker import Demonstrations
     from onlooker import anomaly as scoring
     from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
-    from onlooker.reading.settings import in_options
+    from onlooker.fitting.wording import as_option
+    from onlooker.reading.tracks import counted
 
-    say = teller(as_json)
+    notify = printer(as_json)
     opened = OpenedRun.read(run)
     for note in opened.notes:
-        say(f"Note: {note}")
+        notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
     reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
-    with notes(say):
-        demos = reading.read(file)
-    if demos.account is not None:
-        say(in_options(str(demos.account)))
-    with notes(say):
+    with notes(notify):
+        demos = Demonstrations.from_tracks(reading.read(file))
+    if demos.reading is not None:
+        notify(demos.reading.describe(as_option))
+    with notes(notify):
         scores = scoring.score(
             opened.posterior,
             opened.with_features(demos),
@@ -105,7 +107,7 @@ def anomaly(
     ranking = scores.ranking(by="p_combined")
     if csv_file is not None:
         write_csv(csv_file, ranking.to_csv())
-        say(f"{csv_file}: {len(ranking):,} trajectories.")
+        notify(f"{csv_file}: {counted(len(ranking), 'trajectory')}.")
     anomalous = (
         [] if level is None else [str(n) for n in ranking.index[ranking["q_combined"] <= level]]
     )
@@ -114,7 +116,7 @@ def anomaly(
     else:
         _print(scores, ranking.head(top), len(ranking))
     if anomalous:
-        say(
+        notify(
             f"Anomalous (q_combined <= {level:g}): {len(anomalous)} of {len(ranking)} trajectories."
         )
         click.get_current_context().exit(ANOMALOUS)

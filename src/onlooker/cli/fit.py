@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from onlooker.cli.options import TracksCommand, reading_options
-from onlooker.cli.output import print_json, teller
+from onlooker.cli.output import print_json, printer
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -73,7 +73,7 @@ def fit(
     from onlooker.fitting.model_file import Model, read_model, with_flags
     from onlooker.fitting.run import fit as fit_tracks
 
-    say = teller(as_json)
+    notify = printer(as_json)
     wanted = with_flags(
         Model() if model is None else read_model(model),
         dynamics={name: given[name] for name in ("directions", "speeds", "step", "sigma")},
@@ -89,30 +89,30 @@ def fit(
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed"),
     )
     try:
-        run = fit_tracks(file, wanted, output, resume=resume, say=say)
+        run = fit_tracks(file, wanted, output, resume=resume, notify=notify)
     except KeyboardInterrupt:
         click.echo("To continue, repeat the command with --resume.", err=True)
         raise
-    _tell(run, say, as_json)
+    _print_findings(run, notify, as_json)
 
 
 def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if options[name] is not None}
 
 
-def _tell(run: Any, say: Any, as_json: bool) -> None:
+def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     from onlooker.findings import words
 
     found = words.findings(run)
     for note in run.notes:
-        say(f"Note: {note}")
-    say(words.format_controllers(found["controllers"]))
+        notify(f"Note: {note}")
+    notify(words.format_controllers(found["controllers"]))
     for line in words.format_regions(run, found["regions"]):
-        say(line)
-    say(words.format_convergence(found["convergence"]))
+        notify(line)
+    notify(words.format_convergence(found["convergence"]))
     for line in words.format_bounds(run, found["at_bounds"]):
-        say(line)
-    say(f"Stored in {run.path}. Next: onlooker report {run.path}")
+        notify(line)
+    notify(f"Stored in {run.path}. Next: onlooker report {run.path}")
     if as_json:
         about = {"account": run.record.account, "explained": run.record.explained}
         print_json({"run": str(run.path), **about, **found})

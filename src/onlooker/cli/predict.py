@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.options import TracksCommand, states_option
-from onlooker.cli.output import number, print_json, require_folder, table, teller, write_csv
+from onlooker.cli.output import number, print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -69,17 +69,17 @@ def predict(
     from onlooker.reading.tracks import counted
 
     opened = OpenedRun.read(run)
-    say = teller(as_json)
+    notify = printer(as_json)
     if states_file is None:
         points = _points(at)
     else:
         points = opened.record.reading.changed({}, states=states).read_points(states_file)
     rows = _rows(opened, points, interval, extrapolate)
     for note in opened.notes:
-        say(f"Note: {note}")
+        notify(f"Note: {note}")
     if csv_file is not None:
         _write(csv_file, opened, rows)
-        say(f"{csv_file}: {counted(len(rows), 'state')}.")
+        notify(f"{csv_file}: {counted(len(rows), 'state')}.")
     if as_json:
         print_json(
             {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.cli.output import number, print_json, table, teller
+from onlooker.cli.output import number, print_json, printer, table
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -33,9 +33,9 @@ def summary(run: Path, as_json: bool) -> None:
 
     opened = OpenedRun.read(run)
     report = describe(opened)
-    say = teller(as_json)
+    notify = printer(as_json)
     for note in report["notes"]:
-        say(f"Note: {note}")
+        notify(f"Note: {note}")
     if as_json:
         print_json(report)
     else:

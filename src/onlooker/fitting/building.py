@@ -34,8 +34,13 @@ FEATURES: dict[str, Any] = {
 # -- dynamics -------------------------------------------------------------------------------------
 
 
-def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> Dynamics:
-    """How the world moves: as the model says, or proposed from the tracks."""
+def make_dynamics(
+    demos: Demonstrations, model: Model, *, geographic: bool, one_sigma: bool = False
+) -> Dynamics:
+    """How the world moves: as the model says, or proposed from the tracks.
+
+    With `one_sigma` all proposed actions have the same noise, as unseen positions need it.
+    """
     kind = model.dynamics.get("kind", "displacement")
     given = arguments(DYNAMICS[kind], model.dynamics, f'[dynamics] kind = "{kind}"')
     if demos.is_discrete and kind not in FINITE:
@@ -48,7 +53,11 @@ def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> D
     make: Any = dynamics.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
     context = {"demos": demos, "dynamics": dynamics, "folder": model.folder}
     needed = {name: context[name] for name in inspect.signature(make).parameters if name in context}
-    return make(**needed, **given)  # type: ignore[no-any-return]
+    made = make(**needed, **given)
+    if one_sigma and kind == "displacement" and np.ndim(made.sigma) == 1:
+        sigma = float(np.sqrt(np.mean(np.square(made.sigma))))
+        made = make(**needed, **given, sigma=sigma)
+    return made  # type: ignore[no-any-return]
 
 
 def _compass(
@@ -88,7 +97,7 @@ def _load(path: Path) -> Any:
         found = np.load(path, allow_pickle=False)
         return dict(found) if hasattr(found, "files") else found
     except (OSError, ValueError, EOFError) as error:
-        what = getattr(error, "strerror", None) or "it is no NumPy file"
+        what = getattr(error, "strerror", None) or "it is not a NumPy file"
         raise ValueError(f"cannot read {path}: {what}") from error
 
 

@@ -151,7 +151,7 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
     """The model with what flags say instead: they win over the file.
 
     `dynamics` holds directions, speeds, step and sigma; `prior` holds kind, clusters and scale.
-    None is no flag. A flag that means nothing to the model's kind is refused.
+    None is no flag. A flag that does not apply to the model's kind is refused.
     """
     given = {name: value for name, value in dynamics.items() if value is not None}
     moved = dict(model.dynamics)
@@ -183,4 +183,4 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
 def _refuse_meaningless(given: Mapping[str, Any], known: Any, kind: str) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"--{name} means nothing to {kind!r}; leave it out")
+            raise ValueError(f"--{name} does not apply to {kind!r}; leave it out")
