@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import pkgutil
+import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -105,7 +107,7 @@ html_show_sourcelink = False
 html_copy_source = False
 
 
-# -- what the reference must hold ------------------------------------------------------------------
+# -- what must be there ------------------------------------------------------------------
 
 
 def public_names() -> Iterator[tuple[str, Any]]:
@@ -132,6 +134,17 @@ def check_reference(app: Any, env: Any) -> None:
             logging.getLogger(__name__).warning("%s is not in the reference", name)
 
 
+def check_names(app: Any, env: Any) -> None:
+    """Warn of names in pages, `onlooker.room.thing`, that lead nowhere."""
+    for page in sorted(env.found_docs):
+        text = Path(env.doc2path(page)).read_text(encoding="utf-8")
+        for name in sorted(set(re.findall(r"`(onlooker(?:\.\w+)+)`", text))):
+            try:
+                pkgutil.resolve_name(name)
+            except (AttributeError, ImportError):
+                logging.getLogger(__name__).warning("%s does not exist", name, location=page)
+
+
 def skip_member(app: Any, what: str, name: str, *_: Any) -> bool | None:
     """Leave out what scikit-learn makes for its metadata routing, which trajectories do not use."""
     return True if name.startswith("set_") and name.endswith("_request") else None
@@ -140,4 +153,5 @@ def skip_member(app: Any, what: str, name: str, *_: Any) -> bool | None:
 def setup(app: Any) -> None:
     """Hook the checks in."""
     app.connect("env-check-consistency", check_reference)
+    app.connect("env-check-consistency", check_names)
     app.connect("autodoc-skip-member", skip_member)

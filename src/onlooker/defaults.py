@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.dynamics.base import position_dynamics
+from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, PartitionPrior
 
@@ -96,9 +96,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     states, next_states = demos.transitions()
     n_position = getattr(dynamics, "n_position", demos.n_dims)
     before, after = states[:, :n_position], next_states[:, :n_position]
-    measure = getattr(position_dynamics(dynamics), "displacements", None)
-    moves = after - before if measure is None else measure(before, after)
-    lengths = np.linalg.norm(moves, axis=1)
+    lengths = np.linalg.norm(steps_between(position_dynamics(dynamics), before, after), axis=1)
     lengths = lengths[lengths > 0]
     if not len(lengths):
         raise ValueError("every step of the tracks stands still, so they tell no reach: --scale")

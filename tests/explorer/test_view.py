@@ -343,13 +343,3 @@ def test_a_name_does_not_make_it_another_run(tmp_path):
     """Runs stored before there were names can go on."""
     quick(named_problem(None), ChineseRestaurant(), store=tmp_path / "run")
     quick(named_problem(["a", "b", "c"]), ChineseRestaurant(), store=tmp_path / "run", resume=True)
-
-
-def test_problems_that_are_extended_keep_names_and_number_on():
-    more = Demonstrations([[[0.0, 0.0], [0.0, 1.0]]])
-    called = Demonstrations(list(more), names=["elk"])
-    named, numbered = named_problem(["a", "b", "c"]), named_problem(None)
-    assert named.extended(called).paths.names.tolist() == ["a", "b", "c", "elk"]
-    assert named.extended(more).paths.names.tolist() == ["a", "b", "c", "3"]
-    assert numbered.extended(called).paths.names.tolist() == ["0", "1", "2", "elk"]
-    assert numbered.extended(more).paths.names is None

@@ -69,6 +69,14 @@ def position_dynamics(dynamics: Any) -> Any:
     return getattr(dynamics, "dynamics", dynamics)
 
 
+def steps_between(dynamics: Any, positions: Array, next_positions: Array) -> Array:
+    """The displacement from each position to the next, ``(n, d)``, in the dynamics' own units."""
+    measure = getattr(dynamics, "displacements", None)
+    if measure is None:
+        return np.asarray(next_positions - positions)
+    return np.asarray(measure(positions, next_positions))
+
+
 def check_actions(actions: Array, n_actions: int, n_states: int) -> Array:
     """Return `actions` as ``(n,)`` integers below `n_actions`."""
     actions = as_array("actions", actions)

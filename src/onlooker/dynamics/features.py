@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, positive_number
+from onlooker.checks import Array, Setting, SettingError, as_array, positive_number
 from onlooker.demonstrations import Demonstrations, as_states
 from onlooker.dynamics.base import (
     Dynamics,
     TransitionLikelihood,
     Values,
+    steps_between,
     unknown_parameters,
 )
 from onlooker.files import decode, encode
@@ -76,8 +77,8 @@ class Feature:
         raise NotImplementedError
 
     def advance(self, columns: Array, moves: Array, interval: float) -> Array:
-        """The columns after one more step."""
-        raise NotImplementedError
+        """The columns after one more step; here those of a feature that only the step decides."""
+        return self.observe(moves, np.zeros(len(moves)), np.zeros(len(moves)))
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,6 @@ class Heading(Feature):
         length = np.linalg.norm(moves, axis=1, keepdims=True)
         return self.weight * moves / np.where(length > 0, length, 1.0)
 
-    def advance(self, columns: Array, moves: Array, interval: float) -> Array:
-        """That of the new step."""
-        return self.observe(moves, columns, columns)
-
 
 @dataclass(frozen=True)
 class Speed(Feature):
@@ -105,10 +102,6 @@ class Speed(Feature):
         """The length."""
         return self.weight * np.linalg.norm(moves, axis=1, keepdims=True)
 
-    def advance(self, columns: Array, moves: Array, interval: float) -> Array:
-        """That of the new step."""
-        return self.observe(moves, columns, columns)
-
 
 @dataclass(frozen=True)
 class PreviousStep(Feature):
@@ -116,10 +109,6 @@ class PreviousStep(Feature):
 
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
         """The step."""
-        return self.weight * moves
-
-    def advance(self, columns: Array, moves: Array, interval: float) -> Array:
-        """The new step."""
         return self.weight * moves
 
 
@@ -238,15 +227,16 @@ class FeatureDynamics:
         """The likelihood of transitions as a function of the parameters."""
         from onlooker.dynamics.unknown import likelihood_of
 
-        return likelihood_of(self.dynamics, self.positions(states), self.positions(next_states))
+        before, after = self.positions(states), self.positions(next_states, "next_states")
+        return likelihood_of(self.dynamics, before, after)
 
     def __repr__(self) -> str:
         names = ", ".join(type(feature).__name__ for feature in self.features)
         return f"FeatureDynamics({self.dynamics!r}, {names})"
 
-    def positions(self, states: Any) -> Array:
-        """The position of each state."""
-        return self._check("states", states)[:, : self.n_position]
+    def positions(self, states: Any, name: str = "states") -> Array:
+        """The position of each state; `name` is for the message of an error."""
+        return self._check(name, states)[:, : self.n_position]
 
     def _check(self, name: str, states: Any) -> Array:
         array = as_states(states, name)
@@ -284,7 +274,7 @@ class FeatureDynamics:
     def log_likelihood(self, states: Any, next_states: Any) -> Array:
         """``ln T(x' | x, j)`` of the positions x, as ``(n, A)``."""
         return self.dynamics.log_likelihood(
-            self.positions(states), self._check("next_states", next_states)[:, : self.n_position]
+            self.positions(states), self.positions(next_states, "next_states")
         )
 
     def sample(self, states: Any, actions: Any, rng: np.random.Generator) -> Array:
@@ -292,7 +282,7 @@ class FeatureDynamics:
         states = self._check("states", states)
         before = states[:, : self.n_position]
         after = self.dynamics.sample(before, actions, rng)
-        moves = _displacements(self.dynamics, before, after)
+        moves = steps_between(self.dynamics, before, after)
         columns = [
             feature.advance(states[:, where], moves, self.interval)
             for feature, where in zip(self.features, self._columns, strict=True)
@@ -346,6 +336,12 @@ def with_features(
     demos = Demonstrations(demos)
     if demos.is_discrete:
         raise ValueError("features are for states that are positions; these are integers")
+    if demos.has_unseen:
+        raise SettingError(
+            "features need every position of a track, and some were not seen: leave the features "
+            "out, or choose ",
+            Setting("missing", ("interpolate", "split")),
+        )
     features = list(features)
     for number, feature in enumerate(features):
         if not isinstance(feature, Feature):
@@ -359,7 +355,7 @@ def with_features(
             )
     starts, first = demos.transition_starts(), demos.offsets[:-1]
     moves = np.zeros(demos.states.shape)
-    moves[starts + 1] = _displacements(dynamics, *demos.transitions())
+    moves[starts + 1] = steps_between(dynamics, *demos.transitions())
     number = np.arange(len(demos.states)) - np.repeat(first, demos.lengths)
     times = number.astype(np.float64) if demos.times is None else _numbers(demos.times)
     wrapped = FeatureDynamics(
@@ -372,13 +368,6 @@ def with_features(
         names=demos.names,
         times=None if demos.times is None else np.split(demos.times, demos.offsets[1:-1]),
     ), wrapped
-
-
-def _displacements(dynamics: Dynamics, states: Array, next_states: Array) -> Array:
-    measure = getattr(dynamics, "displacements", None)
-    if measure is None:
-        return next_states - states
-    return np.asarray(measure(states, next_states))
 
 
 def _numbers(times: Array) -> Array:

@@ -41,10 +41,6 @@ class NeighbourSearch:
         index, distance = sort_rows(row, column, distance, indptr)
         return _neighbours(indptr, index, decay.g(distance), self._nearest(states, 1)[0][:, 0])
 
-    def nearest(self, states: Array) -> Array:
-        """The nearest node of each state."""
-        return self._nearest(states, 1)[0][:, 0]
-
     def _nearest(self, states: Array, k: int) -> tuple[Array, Array]:
         """The `k` nearest nodes of each state, ``(n, k)``, nearest first, and their distances."""
         if self._p is None:

@@ -13,7 +13,7 @@ from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.gibbs.arrays import Data
 from onlooker.hyper import Prior
-from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+from onlooker.missing.seen import Incomplete
 from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
 
 _FAR = 5.0  # sigma
@@ -98,7 +98,7 @@ class Problem:
     @classmethod
     def from_demonstrations(
         cls,
-        demos: Demonstrations | IncompleteDemonstrations,
+        demos: Demonstrations,
         dynamics: Dynamics,
         nodes: Literal["visited", "all"] | Any = "visited",
         *,
@@ -109,7 +109,7 @@ class Problem:
         Parameters
         ----------
         demos
-            The demonstrations.
+            The demonstrations; states that were not seen (``missing="infer"``) are inferred.
         dynamics
             The model of the world.
         nodes
@@ -123,7 +123,7 @@ class Problem:
             unknown, and so are those that were not seen; the nodes stay where they were seen, or
             on the straight line between those that were.
         """
-        if not isinstance(demos, Demonstrations | IncompleteDemonstrations):
+        if not isinstance(demos, Demonstrations):
             demos = Demonstrations(demos)
         if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
             what = dynamics if isinstance(dynamics, type) else type(dynamics)
@@ -132,7 +132,7 @@ class Problem:
                 f"TabularDynamics(T), got {what.__name__}"
             )
         incomplete = None
-        if isinstance(demos, IncompleteDemonstrations) or observation_noise is not None:
+        if demos.has_unseen or observation_noise is not None:
             from onlooker.missing.gaps import completed
 
             demos, incomplete = completed(demos, dynamics, nodes, observation_noise)
@@ -153,42 +153,6 @@ class Problem:
             problem._warn_of_unidentifiable()
             _warn_of_misfit(dynamics, problem.loglik)
         return problem
-
-    def extended(self, demos: Demonstrations) -> Problem:
-        """The problem with more demonstrations: old nodes and transitions first, as they are."""
-        if self.incomplete is not None:
-            raise ValueError("a problem with unseen or noisy states cannot be extended yet")
-        if self.dynamics is None:
-            raise ValueError(
-                "the problem was made without dynamics, so new transitions have no likelihood; "
-                "make it by Problem.from_demonstrations"
-            )
-        if demos.states.shape[1:] != self.states.shape[1:]:
-            raise ValueError(
-                f"new demonstrations have states of shape {demos.states.shape[1:]}, "
-                f"the problem's have {self.states.shape[1:]}"
-            )
-        starts, ends = demos.transitions()
-        loglik = self.dynamics.log_likelihood(starts, ends)
-        states, node = distinct_states(np.concatenate([self.states, demos.states]))
-        new = Problem.__new__(Problem)
-        new._set(
-            np.concatenate([self.node_of, node[self.n_nodes :][demos.transition_starts()]]),
-            np.concatenate([self.loglik, loglik]),
-            states,
-        )
-        if self.paths is not None:
-            old = self.paths.names
-            if old is None:
-                old = np.arange(len(self.paths.offsets) - 1).astype(np.str_)
-            new.paths = Paths(
-                np.concatenate([self.paths.nodes, node[self.n_nodes :]]),
-                np.concatenate([self.paths.offsets[:-1], self.paths.offsets[-1] + demos.offsets]),
-                _own_names(np.concatenate([old, _names_from(demos, len(old))])),
-            )
-        known = self.next_states is not None
-        new.set_world(self.dynamics, np.concatenate([self.next_states, ends]) if known else None)
-        return new
 
     def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
         """Keep the model of the world, and where the transitions end."""
@@ -299,13 +263,6 @@ class Layout:
 def _own_names(names: Array) -> Array | None:
     """The names, if they are not just "0", "1", ... ."""
     return None if np.array_equal(names, np.arange(len(names)).astype(np.str_)) else names
-
-
-def _names_from(demos: Demonstrations, first: int) -> Array:
-    """Names of trajectories that come after `first` others: those without are numbered on."""
-    if _own_names(demos.names) is not None:
-        return demos.names
-    return np.arange(first, first + len(demos)).astype(np.str_)
 
 
 def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:

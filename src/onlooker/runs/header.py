@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onlooker._version import __version__
-from onlooker.checks import Array
+from onlooker.checks import Array, SettingError
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
 from onlooker.files import CannotDecode, within
-from onlooker.incomplete import Incomplete
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
+from onlooker.missing.seen import Incomplete
 from onlooker.problem import Paths, Problem
 from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
@@ -34,7 +34,7 @@ _GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "blocked": False, 
 """Parameters that older versions stored, each with the value that made it do nothing."""
 
 
-class StoreMismatchError(ValueError):
+class StoreMismatchError(SettingError):
     """The store holds another run than the one that is to go on."""
 
 
