@@ -20,7 +20,6 @@ import numpy as np
 from benchmarks._measure import print_table
 from onlooker import Problem, sample
 from onlooker.hyper import CONCENTRATION
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.worlds import GridWorld
@@ -51,7 +50,7 @@ def one_run(seed: int, size: int, n_trajectories: int, draws: int) -> list[list[
     demos, _ = world.rollout(n_trajectories, 10, random_state=seed)
     rows = []
     for share in SHARES:
-        seen = IncompleteDemonstrations.hiding(demos, share, seed)
+        seen = demos.hide(share, seed)
         rows.append([error_of(world, data, draws, seed) for data in (seen, seen.split())])
         print(seed, share, *(f"{error:.3f}" for error in rows[-1]), flush=True)
     return rows

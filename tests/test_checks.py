@@ -18,7 +18,7 @@ def test_a_choice_error_tells_argument_value_and_choices():
 def test_settings_in_a_message_are_written_by_whoever_shows_it():
     error = SettingError("{no} time; choose ", Setting("gaps", ("keep", "split")), " or give ",
                          Setting("time"))  # fmt: skip
-    assert str(error) == "{no} time; choose gaps='keep' or 'split' or give time="
+    assert str(error) == "{no} time; choose gaps='keep' or 'split' or give time"
     assert error.worded(lambda setting: f"--{setting.argument}") == (
         "{no} time; choose --gaps or give --time"
     )

@@ -30,7 +30,7 @@ def ragged():
         "dynamics.displacement",
         "dynamics.tabular",
         "hyper",
-        "inference.problem",
+        "problem.problem",
         "partitions.base",
     ],
 )
@@ -52,7 +52,7 @@ def test_the_examples_in_the_docstrings_hold(module):
         ([np.zeros((0, 2))], ValueError, r"trajectory 0 has 0 state\(s\)"),
         ([np.zeros((1, 2))], ValueError, r"trajectory 0 has 1 state\(s\)"),
         ([[0, 1], [0, -3]], ValueError, "trajectory 1 holds the negative state -3 at index 1"),
-        ([[0.0, np.nan]], ValueError, r"trajectory 0 holds \[nan\] at index 1.*impute"),
+        ([[0.0, np.nan]], ValueError, r"trajectory 0 holds \[nan\] at index 1.*missing='infer'"),
         ([[[0.0, 1.0], [np.inf, 1.0]]], ValueError, r"trajectory 0 holds \[inf, 1.0\] at index 1"),
         (
             [np.zeros((2, 2, 2))],
@@ -211,7 +211,7 @@ def test_without_names_the_number_of_a_trajectory_is_its_name():
     assert ragged().names.tolist() == ["0", "1", "2"]
     assert ragged()[[2, 0]].names.tolist() == ["2", "0"]
     assert ragged().times is None
-    assert ragged().account is None
+    assert ragged().reading is None
 
 
 def test_names_and_times_do_not_make_trajectories_differ_and_cannot_be_written_to():
@@ -400,3 +400,46 @@ def test_a_save_that_fails_leaves_the_old_file_whole(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         Demonstrations([[7, 7]]).save(path)
     assert Demonstrations.load(path) == ragged()
+
+
+# -- states that were not seen -------------------------------------------------------------------
+
+
+def test_whoever_needs_complete_states_is_refused_unseen_ones():
+    demos = Demonstrations([[0.0, np.nan, 2.0, 3.0]], missing="infer")
+    for ask in (demos.transitions, demos.distinct):
+        with pytest.raises(ValueError, match=r"1 of 4 states were not seen.*split\(\)"):
+            ask()
+    assert Demonstrations(demos).has_unseen
+    assert demos[[0]] == demos
+    assert demos.split().transitions()[0].tolist() == [[2.0]]
+
+
+def test_names_and_times_stay_with_their_trajectories_when_states_are_unseen():
+    demos = Demonstrations(
+        [[-1, 0, 1, -1, 2, 3], [-1, 5], [6, -1, 7]],
+        names=["a", "b", "c"],
+        times=[range(6), range(2), range(3)],
+        missing="infer",
+    )
+    assert [one.tolist() for one in demos] == [[0, 1, -1, 2, 3], [6, -1, 7]]
+    assert demos.names.tolist() == ["a", "c"]
+    assert demos.times.tolist() == [1, 2, 3, 4, 5, 0, 1, 2]
+    pairs = demos.split()
+    assert [one.tolist() for one in pairs] == [[0, 1], [2, 3]]
+    assert pairs.names.tolist() == ["a", "a"]
+    assert pairs.times.tolist() == [1, 2, 4, 5]
+    assert demos.as_positions()[1].ravel().tolist()[::2] == [6.0, 7.0]
+    assert demos.as_positions().hidden.tolist() == demos.hidden.tolist()
+
+
+def test_hiding_is_random_by_its_seed_and_leaves_the_rest():
+    demos = Demonstrations([np.arange(200)], names=["long"])
+    hidden = demos.hide(0.3, random_state=1)
+    assert hidden == demos.hide(0.3, random_state=1)
+    assert hidden != demos.hide(0.3, random_state=2)
+    assert 0.2 < hidden.hidden.mean() < 0.4
+    seen = hidden.states[~hidden.hidden]
+    assert seen.tolist() == sorted(seen.tolist())
+    assert hidden.names.tolist() == ["long"]
+    assert demos.hide(0.0) == demos

@@ -31,6 +31,8 @@ class Setting(NamedTuple):
     values: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
+        if not self.values:
+            return self.argument
         return f"{self.argument}={alternatives([repr(value) for value in self.values])}"
 
 
@@ -53,6 +55,14 @@ class Advice:
 
 class SettingError(Advice, ValueError):
     """A refusal that names settings: ``SettingError("no time; choose ", Setting("time"))``."""
+
+
+def prefixed(text: str, error: ValueError | TypeError) -> ValueError | TypeError:
+    """The error with `text` before its message."""
+    if isinstance(error, SettingError):
+        return SettingError(text, *error.args)
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"{text}{error}")
 
 
 def alternatives(items: list[str]) -> str:

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import Prior
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import Hyper, PartitionPrior, Strategy
 from onlooker.problem.problem import Problem
@@ -107,10 +106,8 @@ client, random_state
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
 
-        A `Demonstrations`, a list of arrays, or `IncompleteDemonstrations`.
+        A `Demonstrations`, whose unseen states are inferred, or a list of arrays.
         """
-        if not isinstance(demos, IncompleteDemonstrations):
-            demos = Demonstrations(demos)
         self.problem_ = Problem.from_demonstrations(
             demos, self.dynamics, self.nodes, observation_noise=self.observation_noise
         )

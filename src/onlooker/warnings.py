@@ -12,6 +12,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from onlooker.checks import Advice
+
 __all__ = [
     "ChainFailedWarning",
     "ConvergenceWarning",
@@ -40,7 +42,7 @@ class GeometryWarning(UserWarning):
     """Distances between states are likely not what was meant."""
 
 
-class TrackWarning(UserWarning):
+class TrackWarning(Advice, UserWarning):
     """Tracks were read as they are, although something about them asks for a choice."""
 
 
@@ -48,7 +50,7 @@ class UnidentifiableActionsWarning(UserWarning):
     """Some transitions are equally likely under every action: they carry no information."""
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn, and point at the line outside of this package from which it was entered."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):

@@ -18,7 +18,6 @@ from onlooker.dynamics.features import FeatureDynamics
 from onlooker.findings.record import remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
-from onlooker.reading.guess import trajectory_notes
 from onlooker.worlds import CircularMotion
 
 SMALL = ["--draws", "8", "--tune", "3", "--chains", "2", "--jobs", "1"]
@@ -273,55 +272,6 @@ def test_a_column_that_may_tell_trajectories_apart_is_noted(tracks, tmp_path):
     assert "if they are trajectories" not in named.output
 
 
-NAMES = np.repeat(["a", "b", "c"], 10)
-
-
-@pytest.mark.parametrize(
-    ("column", "noted"),
-    [
-        (NAMES, True),
-        (np.repeat([7, 3], 15), True),
-        (np.repeat(["a", None, "c"], 10), True),
-        (np.tile(["a", "b", "c"], 10), False),  # not together
-        (np.repeat(["a"], 30), False),
-        (np.arange(30), False),
-        (np.repeat(np.arange(15), 2), False),  # too many
-        (np.repeat([0.5, 1.5], 15), False),
-        (np.repeat([True, False], 15), False),
-    ],
-)
-@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet"])
-def test_names_are_text_or_whole_numbers_that_stand_together(column, noted, kind, tmp_path):
-    path = tmp_path / f"a.{kind}"
-    frame = pd.DataFrame({"x": NAMES, "t": NAMES, "the id": column})
-    if kind == "parquet":
-        frame.to_parquet(path)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
-    found = trajectory_notes(path, ["x", "t"])
-    n_values = pd.Series(column).nunique()
-    told = f"column 'the id' has {n_values} values; if they are trajectories: --trajectory 'the id'"
-    assert found == [told] * noted
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_only_the_first_rows_are_looked_at_and_that_is_told(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr("onlooker.reading.guess._ROWS", 25)
-    frame = pd.DataFrame({"x": 0.0, "id": NAMES})
-    path = tmp_path / f"a.{kind}"
-    if kind == "csv":
-        frame.to_csv(path)
-    else:
-        frame.to_parquet(path)
-    (note,) = trajectory_notes(path, ["x"])
-    assert note.startswith("column 'id' has 3 values in the first 25 rows; if")
-
-
-def test_files_without_columns_have_none_to_note(tmp_path):
-    np.save(tmp_path / "a.npy", np.zeros((3, 2)))
-    assert trajectory_notes(tmp_path / "a.npy", []) == []
-
-
 def test_json_is_all_there_is_on_standard_output(tracks, tmp_path):
     result = call(tracks, tmp_path / "run", "--json")
     told = json.loads(result.stdout)
@@ -344,7 +294,11 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
         (None, ["--directions", "3", "--model", "nowhere.toml"], "cannot read the model nowhere"),
         (NAN, [], "line 3 of the file"),
         (NAN, [], "no value of 'x' in row 1"),
-        (NAN, [], "choose --missing split, --missing drop or --missing interpolate"),
+        (
+            NAN,
+            [],
+            "--missing drop, --missing interpolate or --missing infer",
+        ),
         ("", [], "is empty"),
         ("id,t,x,y\n", [], "has no rows"),
         ("id,t,x,y\na,0,1,2\n", [], "no trajectory with two states is left"),
@@ -427,4 +381,61 @@ def test_an_error_in_the_sampler_leaves_no_half_store(tracks, tmp_path):
     result = call(tracks, tmp_path / "run", "--model", tmp_path / "model.toml")
     assert result.exit_code == 1
     assert "no such metric" in result.stderr.splitlines()[-1]
+    assert not (tmp_path / "run").exists()
+
+
+# -- states that were not seen --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def holes(tracks, tmp_path_factory):
+    frame = pd.read_csv(tracks)
+    frame.loc[[4, 5, 40, 89], ["x", "y"]] = np.nan
+    path = tmp_path_factory.mktemp("holes") / "holes.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_unseen_positions_are_inferred_stored_resumed_and_reported(holes, tmp_path):
+    store = tmp_path / "run"
+    words = ["--missing", "infer", "--chains", 2, "--draws", 6]
+    result = call(holes, store, *words)
+    assert result.exit_code == 0, result.output
+    assert "4 rows with a missing or infinite state" in result.stdout
+    assert "3 to be inferred, 1 dropped (--missing infer)" in result.stdout
+    result = call(holes, store, *words[:-1], 10, "--resume")
+    assert result.exit_code == 0, result.output
+    posterior = Posterior.load(store)
+    assert posterior.imputed.shape == (2, 10, 3, 2)
+    assert np.isfinite(posterior.imputed).all()
+    for command in (["summary", store], ["report", store, "--output", tmp_path / "page.html"]):
+        result = run(*command)
+        assert result.exit_code == 0, result.output
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_unseen_integers_are_inferred_in_a_finite_space(tmp_path):
+    table = np.zeros((5, 2, 5))
+    for state in range(5):
+        table[state, 0, (state + 1) % 5] = table[state, 1, (state - 1) % 5] = 1.0
+    np.save(tmp_path / "ring.npy", table)
+    (tmp_path / "model.toml").write_text('[dynamics]\nkind = "tabular"\nfile = "ring.npy"\n')
+    walk = [0, 1, 2, 3, 4, 0, 1, 0, 1, 2]
+    rows = [f"a,{t},{state if t % 4 != 2 else ''}" for t, state in enumerate(walk)]
+    (tmp_path / "walk.csv").write_text("\n".join(["id,t,s", *rows]) + "\n")
+    words = ["fit", tmp_path / "walk.csv", "--states", "s", "--trajectory", "id", "--time", "t"]
+    words += ["--model", tmp_path / "model.toml", *SMALL, "--output", tmp_path / "run"]
+    result = run(*words, "--missing", "infer")
+    assert result.exit_code == 0, result.output
+    posterior = Posterior.load(tmp_path / "run")
+    assert posterior.problem.n_nodes == 5
+    assert posterior.imputed.shape[2] == 2
+
+
+def test_features_of_unseen_positions_are_refused(holes, tmp_path):
+    (tmp_path / "model.toml").write_text('[[features]]\nkind = "heading"\nweight = 2\n')
+    result = call(holes, tmp_path / "run", "--missing", "infer", "--model", tmp_path / "model.toml")
+    assert result.exit_code == 1
+    assert "some were not seen" in result.stderr
+    assert "choose --missing interpolate or --missing split" in result.stderr
     assert not (tmp_path / "run").exists()

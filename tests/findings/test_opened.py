@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Posterior, Problem
+from onlooker import Demonstrations, Posterior, Problem
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import ChineseRestaurant, DistanceDependent
 from onlooker.runs.lock import Lock
 from onlooker.runs.store import NoDrawsYet
@@ -93,7 +92,7 @@ def test_a_run_that_was_stopped_or_is_sampled_says_so_in_its_notes(store):
 
 
 def test_visits_are_averaged_over_the_draws_where_states_are_unseen():
-    demos = IncompleteDemonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]])
+    demos = Demonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]], missing="infer")
     problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
     run = OpenedRun.of(quick(problem, ChineseRestaurant()))
     drawn = run.posterior.imputed.reshape(-1, 4)

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics, TabularDynamics
 from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -92,7 +91,7 @@ def ring_walks(seed: int = 5) -> list[np.ndarray]:
     return walked
 
 
-def hidden(trajectories: list[np.ndarray], share: float, mark: float) -> IncompleteDemonstrations:
+def hidden(trajectories: list[np.ndarray], share: float, mark: float) -> Demonstrations:
     """The same with some states hidden, never the first or the last."""
     rng = np.random.default_rng(11)
     found = []
@@ -100,7 +99,7 @@ def hidden(trajectories: list[np.ndarray], share: float, mark: float) -> Incompl
         states = states.copy()
         states[1:-1][rng.random(len(states) - 2) < share] = mark
         found.append(states)
-    return IncompleteDemonstrations(found)
+    return Demonstrations(found, missing="infer")
 
 
 def plane() -> Problem:

@@ -50,7 +50,7 @@ def outcome(path, states):
     except ValueError as error:
         return str(error)
     kept = [trajectory.tolist() for trajectory in demos]
-    return demos.names.tolist(), kept, demos.states.dtype, demos.account
+    return demos.names.tolist(), kept, demos.states.dtype, demos.reading
 
 
 @quick

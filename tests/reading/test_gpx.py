@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from onlooker import Demonstrations
-from onlooker.reading.kinds import read
 from onlooker.warnings import TrackWarning
 
 HEAD = '<?xml version="1.0"?>\n<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">\n'
@@ -52,8 +51,8 @@ def test_segments_are_trajectories_with_the_name_of_their_track(gpx):
     assert demos.lengths.tolist() == [3, 2, 2]
     since = (demos.times - np.datetime64("2020-05-01T10:00:00")) / np.timedelta64(1, "s")
     assert since[:5].tolist() == [0, 10.5, 21, 3600, 3610]  # all in UTC, said or not
-    assert demos.account.untouched
-    assert read(gpx(WALK)) == demos
+    assert demos.reading.untouched
+    assert Demonstrations.read(gpx(WALK)) == demos
 
 
 def test_files_without_a_name_space_and_in_other_encodings_are_read(gpx):
@@ -72,7 +71,7 @@ def test_metres_are_counted_east_and_north_of_the_origin(gpx):
     np.testing.assert_allclose(
         demos[0][2], [0.001 * degree * np.cos(np.radians(47)), 0.001 * degree], rtol=1e-4
     )
-    assert "Metres east and north of longitude 8.000000, latitude 47" in str(demos.account)
+    assert "Metres east and north of longitude 8.000000, latitude 47" in str(demos.reading)
 
 
 def test_the_middle_of_tracks_across_the_date_line_is_at_the_date_line(gpx):
@@ -84,7 +83,7 @@ def test_the_middle_of_tracks_across_the_date_line_is_at_the_date_line(gpx):
 def test_resampling_crosses_the_date_line_without_being_told(gpx):
     points = [point(lon, 0, f"2020-01-01T00:00:{s}") for lon, s in ((179, "00"), (-179, "20"))]
     path = gpx(HEAD + "<trk>" + segment(*points) + "</trk></gpx>")
-    demos = Demonstrations.from_gpx(path, gaps="resample", every="10s")
+    demos = Demonstrations.from_gpx(path, gaps="resample", interval="10s")
     assert np.abs(demos.states[:, 0]).tolist() == [179, 180, 179]
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from onlooker import Demonstrations
-from onlooker.reading.kinds import read
 from onlooker.warnings import TrackWarning
 
 TABLE = pd.DataFrame({"id": [*"aabb"], "t": [0, 1, 0, 1], "x": [0.5, 1.5, 2.5, 3.5]})
@@ -32,19 +31,19 @@ EXPECTED = Demonstrations([[0.5, 1.5], [2.5, 3.5]])
 )
 def test_tables_are_read_by_their_suffix(tmp_path, name, write):
     write(tmp_path / name)
-    demos = read(tmp_path / name, "x", "id", "t", gaps="split")
+    demos = Demonstrations.read(tmp_path / name, "x", "id", "t", gaps="split")
     assert demos == EXPECTED
-    assert demos.account.untouched
+    assert demos.reading.untouched
     assert demos.times.tolist() == [0, 1, 0, 1]
 
 
 def test_files_without_columns_are_read_by_their_suffix(tmp_path):
     EXPECTED.save(tmp_path / "saved.npz")
-    assert read(tmp_path / "saved.npz") == EXPECTED
+    assert Demonstrations.read(tmp_path / "saved.npz") == EXPECTED
     np.save(tmp_path / "many.npy", np.array([[[0.5], [1.5]], [[2.5], [3.5]]]))
-    assert read(tmp_path / "many.npy") == EXPECTED
+    assert Demonstrations.read(tmp_path / "many.npy") == EXPECTED
     np.save(tmp_path / "one.npy", np.array([3, 1, 2]))
-    assert read(tmp_path / "one.npy") == Demonstrations([[3, 1, 2]])
+    assert Demonstrations.read(tmp_path / "one.npy") == Demonstrations([[3, 1, 2]])
 
 
 @pytest.mark.parametrize(
@@ -54,15 +53,15 @@ def test_files_without_columns_are_read_by_their_suffix(tmp_path):
         ("t", {}, "t has no suffix; onlooker reads"),
         ("t.parquet.gz", {}, r"ends in '\.parquet\.gz'"),
         ("t.gz", {}, r"ends in '\.gz'"),
-        ("t.csv", {}, "is a table: name the columns of the state, states="),
+        ("t.csv", {}, "is a table: name the columns of the state by states$"),
         ("t.gpx", {"states": "x"}, "a gpx file has no columns to name; leave out states"),
         ("t.npy", {"time": "t"}, "leave out time"),
-        ("t.npy", {"missing": "drop"}, "nothing to clean; leave out missing"),
+        ("t.npy", {"gaps": "split"}, "nothing to clean; leave out gaps"),
     ],
 )
 def test_other_files_are_refused_by_name_and_remedy(tmp_path, name, arguments, message):
     with pytest.raises(ValueError, match=message):
-        read(tmp_path / name, **arguments)
+        Demonstrations.read(tmp_path / name, **arguments)
 
 
 # -- NumPy archives ------------------------------------------------------------------------------
@@ -76,7 +75,7 @@ def test_a_plain_archive_holds_one_trajectory_an_array(tmp_path):
     ):
         assert demos.names.tolist() == ["first", "second"]
         assert demos.lengths.tolist() == [2, 3]
-        assert demos.account.rows == 5
+        assert demos.reading.rows == 5
 
 
 def test_an_archive_may_hold_the_columns_of_a_table(tmp_path):
@@ -95,8 +94,9 @@ def test_an_archive_may_hold_the_columns_of_a_table(tmp_path):
     [
         ({"states": "no"}, "has no array 'no'; it has x, id, odd"),
         ({"states": "x", "time": "odd"}, r"'odd' must be 4 values as 'x' is, got shape \(3,\)"),
-        ({"trajectory": "id"}, "states is not given, so every array is a trajectory"),
-        ({"missing": "drop"}, "states is not given, so every array is a trajectory"),
+        ({"trajectory": "id"}, "without states every array is a trajectory"),
+        ({"gaps": "split"}, "without states every array is a trajectory"),
+        ({"missing": "drop"}, "missing must be one of 'error', 'infer'; got 'drop'"),
         ({}, "trajectory 'id' must hold integers or floats"),
     ],
 )
@@ -112,23 +112,41 @@ def test_short_arrays_are_left_out_with_a_warning(tmp_path):
     with pytest.warns(TrackWarning, match=r"left out 2 trajectories of fewer .*\(b, c\)"):
         demos = Demonstrations.load(path)
     assert demos.names.tolist() == ["a", "d"]
-    assert demos.account.rows == demos.account.states + demos.account.dropped == 6
+    assert demos.reading.rows == demos.reading.states + demos.reading.dropped == 6
     np.savez(path, b=np.arange(1))
     with pytest.raises(ValueError, match="holds no trajectory with two states"):
         Demonstrations.load(path)
 
 
+def test_unseen_states_in_arrays_are_kept_if_asked_for(tmp_path):
+    path = tmp_path / "unseen.npz"
+    np.savez(path, a=[0, -1, 2, -1], b=[-1, 3, -1], c=[4, 5])
+    with pytest.raises(ValueError, match=r"trajectory 'a' holds -1 at index 1.*missing='infer'"):
+        Demonstrations.read(path)
+    demos = Demonstrations.read(path, missing="infer")
+    assert [one.tolist() for one in demos] == [[0, -1, 2], [4, 5]]
+    assert demos.names.tolist() == ["a", "c"]
+    summary = demos.reading
+    assert summary.rows == summary.states + summary.dropped == 9
+    assert (summary.missing, summary.missing_dropped, summary.short) == (4, 3, 1)
+    assert summary.lost == ("b",)
+    demos.save(tmp_path / "saved.npz")
+    assert Demonstrations.load(tmp_path / "saved.npz") == demos
+    np.save(tmp_path / "one.npy", [[0.0, 1.0], [np.nan, 2.0], [1.0, 1.0]])
+    assert Demonstrations.read(tmp_path / "one.npy", missing="infer").hidden.tolist() == [0, 1, 0]
+
+
 def test_files_that_are_no_arrays_are_refused(tmp_path):
     (tmp_path / "t.npy").write_text("x,y\n")
     with pytest.raises(ValueError, match=r"t\.npy is not a NumPy array"):
-        read(tmp_path / "t.npy")
+        Demonstrations.read(tmp_path / "t.npy")
     np.save(tmp_path / "t.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"t\.npy is not a NumPy array"):  # never unpickled
-        read(tmp_path / "t.npy")
+        Demonstrations.read(tmp_path / "t.npy")
     np.savez(tmp_path / "t.npz", a=np.arange(3))
     (tmp_path / "t.npz").rename(tmp_path / "t.npy")
     with pytest.raises(ValueError, match=r"call it \.npz"):
-        read(tmp_path / "t.npy")
+        Demonstrations.read(tmp_path / "t.npy")
 
 
 # -- imitation -----------------------------------------------------------------------------------

@@ -38,8 +38,11 @@ class _Cli(click.Group):
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, ValueError | TypeError | OSError | ImportError):
+    from onlooker.checks import Advice
+    from onlooker.fitting.wording import worded
+
+    text = " ".join(worded(error).split()) or type(error).__name__
+    if isinstance(error, Advice | ValueError | TypeError | OSError | ImportError):
         return text
     return f"{type(error).__name__}: {text} (onlooker --debug shows where)"
 

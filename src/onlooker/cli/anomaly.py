@@ -80,10 +80,11 @@ def anomaly(
       onlooker anomaly run new_tracks.csv --fail-if-anomalous 0.01 || echo "look at them"
     """
     require_folder(csv_file)
+    from onlooker import Demonstrations
     from onlooker import anomaly as scoring
     from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
-    from onlooker.reading.settings import in_options
+    from onlooker.fitting.wording import as_option
 
     say = teller(as_json)
     opened = OpenedRun.read(run)
@@ -92,9 +93,9 @@ def anomaly(
     given = {name: value for name, value in cleaning.items() if value is not None}
     reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
     with notes(say):
-        demos = reading.read(file)
-    if demos.account is not None:
-        say(in_options(str(demos.account)))
+        demos = Demonstrations.from_tracks(reading.read(file))
+    if demos.reading is not None:
+        say(demos.reading.describe(as_option))
     with notes(say):
         scores = scoring.score(
             opened.posterior,

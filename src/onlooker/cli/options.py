@@ -37,7 +37,10 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Columns of a file of tracks, and what to do with what is wrong with it."""
     choices = {
-        "missing": (["error", "drop", "split", "interpolate"], "states that are not there"),
+        "missing": (
+            ["error", "drop", "split", "interpolate", "infer"],
+            "states not seen",
+        ),
         "duplicates": (["error", "first", "last", "mean"], "rows that share a time"),
         "gaps": (["keep", "split", "resample", "error"], "gaps in time"),
     }

@@ -34,7 +34,7 @@ def load_storms(*, gaps: Gaps = "split") -> Storms:
     gaps
         What to do where fixes are missing (84 times, of 6 hours to 3 days): ``"split"`` the track,
         whose pieces share its name (68 fixes that are then alone are left out, one storm with
-        them), or any other choice of `onlooker.reading.tracks.Cleaning`.
+        them), or any other choice of `onlooker.reading.Cleaning`.
 
     Examples
     --------

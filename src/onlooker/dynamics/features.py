@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, positive_number
+from onlooker.checks import Array, Setting, SettingError, as_array, positive_number
 from onlooker.demonstrations import Demonstrations, as_states
 from onlooker.dynamics.base import (
     Dynamics,
@@ -336,6 +336,12 @@ def with_features(
     demos = Demonstrations(demos)
     if demos.is_discrete:
         raise ValueError("features are for states that are positions; these are integers")
+    if demos.has_unseen:
+        raise SettingError(
+            "features need every position of a track, and some were not seen: leave the features "
+            "out, or choose ",
+            Setting("missing", ("interpolate", "split")),
+        )
     features = list(features)
     for number, feature in enumerate(features):
         if not isinstance(feature, Feature):

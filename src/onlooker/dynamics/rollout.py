@@ -9,6 +9,7 @@ import numpy as np
 from onlooker.checks import Array, positive_integer
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import Dynamics
+from onlooker.reading import Tracks
 
 Actor = Callable[[Array, np.random.Generator], Array]
 
@@ -27,7 +28,7 @@ def roll_out(
         actions[t] = act(states[t], rng)
         states[t + 1] = dynamics.sample(states[t], actions[t], rng)
     flat = states.swapaxes(0, 1).reshape(n * length, *start.shape[1:])
-    demos = Demonstrations._from_flat(flat, length * np.arange(n + 1))
+    demos = Demonstrations.from_tracks(Tracks(flat, length * np.arange(n + 1)))
     return demos, list(np.ascontiguousarray(actions.T))
 
 

@@ -20,7 +20,6 @@ from onlooker.dynamics.base import position_dynamics
 from onlooker.files import read_arrays, write_arrays
 from onlooker.findings.names import action_names, axis_names
 from onlooker.findings.record import BROKEN, Record
-from onlooker.reading.settings import on_a_line
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import HEADER, check_header, describe_run
 from onlooker.runs.lock import Lock
@@ -279,7 +278,7 @@ class OpenedRun:
         if isinstance(dynamics, FeatureDynamics):
             return with_features(demos, dynamics.features, dynamics.dynamics)[0]
         if demos.is_discrete and not self.is_discrete:
-            return on_a_line(demos)
+            return demos.as_positions()
         return demos
 
 

@@ -45,7 +45,7 @@ class Record:
         try:
             record = json.loads((store / _RECORD).read_text(encoding="utf-8"))
             record.pop("what")
-            return cls(**(record | {"reading": Reading(**record["reading"])}))
+            return cls(**(record | {"reading": Reading.from_dict(record["reading"])}))
         except (*BROKEN, ValueError, AttributeError):
             return cls()
 

@@ -50,8 +50,13 @@ FEATURES: dict[str, Any] = {
 # -- dynamics -------------------------------------------------------------------------------------
 
 
-def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> Dynamics:
-    """How the world moves: as the model says, or proposed from the tracks."""
+def make_dynamics(
+    demos: Demonstrations, model: Model, *, geographic: bool, one_sigma: bool = False
+) -> Dynamics:
+    """How the world moves: as the model says, or proposed from the tracks.
+
+    With `one_sigma` all proposed actions have the same noise, as unseen positions need it.
+    """
     kind = model.dynamics.get("kind", "displacement")
     given = arguments(DYNAMICS[kind], model.dynamics, f'[dynamics] kind = "{kind}"')
     if demos.is_discrete and kind not in FINITE:
@@ -64,7 +69,11 @@ def make_dynamics(demos: Demonstrations, model: Model, *, geographic: bool) -> D
     make: Any = dynamics.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
     context = {"demos": demos, "dynamics": dynamics, "folder": model.folder}
     needed = {name: context[name] for name in inspect.signature(make).parameters if name in context}
-    return make(**needed, **given)  # type: ignore[no-any-return]
+    made = make(**needed, **given)
+    if one_sigma and kind == "displacement" and np.ndim(made.sigma) == 1:
+        sigma = float(np.sqrt(np.mean(np.square(made.sigma))))
+        made = make(**needed, **given, sigma=sigma)
+    return made  # type: ignore[no-any-return]
 
 
 def _compass(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,18 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.wording import as_option, worded
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant
 from onlooker.problem.problem import Problem
-from onlooker.reading.guess import trajectory_notes
-from onlooker.reading.kinds import _kind
-from onlooker.reading.settings import Reading, Say, in_options, require_file
-from onlooker.runs.lock import StoreLockedError
-from onlooker.runs.store import StoreMismatchError, read_header
+from onlooker.reading.guess import trajectory_columns
+from onlooker.reading.kinds import file_kind
+from onlooker.reading.settings import Reading, require_file
+from onlooker.runs.store import read_header
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
+
+Say = Callable[[str], Any]
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
@@ -45,14 +48,14 @@ def notes(say: Say, leave_out: type[Warning] | tuple[type[Warning], ...] = ()) -
         if issubclass(item.category, UserWarning | RuntimeWarning)
         and not issubclass(item.category, leave_out)
     ]
-    for text in dict.fromkeys(map(str, kept)):
-        say(f"Note: {in_options(text).rstrip('.')}.")
+    for text in dict.fromkeys(map(worded, kept)):
+        say(f"Note: {text.rstrip('.')}.")
 
 
 def reading_of(file: Path, model: Model) -> Reading:
     """How the model reads tracks; GPX files hold longitude and latitude."""
     data = dict(model.data)
-    data.setdefault("geographic", _kind(file) == "gpx")
+    data.setdefault("geographic", file_kind(file) == "gpx")
     line = "kind" in model.dynamics and model.dynamics["kind"] not in FINITE
     return Reading(**data, line=line, cleaning=model.cleaning)
 
@@ -67,46 +70,52 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Op
     require_file(file)
     reading = reading_of(file, model)
     with notes(say):
-        demos = reading.read(file)
-    if demos.account is not None:
-        say(in_options(str(demos.account)))
+        demos = Demonstrations.from_tracks(reading.read(file))
+    if demos.reading is not None:
+        say(demos.reading.describe(as_option))
     if reading.trajectory is None:
-        used = [*(reading.states or []), *([reading.time] if reading.time else [])]
-        for note in trajectory_notes(file, used):
-            say(f"Note: {note}")
+        _note_trajectory_columns(file, reading, say)
     with notes(say):
         record, demos, problem = prepare(demos, model, reading, say, os.fspath(file))
         assert problem.dynamics is not None
-        prior = make_prior(demos, problem.dynamics, model)
+        prior = make_prior(demos.split(), problem.dynamics, model)
     if demos.is_discrete and not model.prior and isinstance(prior, ChineseRestaurant):
         say("The space is too large to count the steps between all states: no use of distances.")
     say(f"Prior: {short_repr(prior)}.")
     with notes(say, ConvergenceWarning), remove_if_empty(output):
         if found is None:
             record.write(output)
-        try:
-            posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
-        except (StoreMismatchError, StoreLockedError) as error:
-            raise ValueError(in_options(str(error))) from error
+        posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
     run = OpenedRun.of(posterior, record if found is None else Record.of(output), output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
+
+
+def _note_trajectory_columns(file: Path, reading: Reading, say: Say) -> None:
+    used = [*(reading.states or []), *([reading.time] if reading.time else [])]
+    for name, n_values, n_rows in trajectory_columns(file, used):
+        where = "" if n_rows is None else f" in the first {n_rows:,} rows"
+        say(
+            f"Note: column {name!r} has {n_values:,} values{where}; if they are trajectories: "
+            f"--trajectory {shlex.quote(name)}"
+        )
 
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, say: Say, file: str
 ) -> tuple[Record, Demonstrations, Problem]:
     """Actions and features, what they explain, and the problem they make."""
-    dynamics = make_dynamics(demos, model, geographic=reading.geographic)
+    seen = demos.split()
+    dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
     if names is not None and len(names) != dynamics.n_actions:
         raise ValueError(
             f"[dynamics] names has {len(names)} names; there are {dynamics.n_actions} actions"
         )
-    explained = _explained(dynamics, demos, say)
+    explained = _explained(dynamics, seen, say)
     record = Record(
         file=file,
         reading=reading,
-        account=None if demos.account is None else demos.account.to_dict(),
+        account=None if demos.reading is None else demos.reading.to_dict(),
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
@@ -114,7 +123,8 @@ def prepare(
     if features:
         demos, dynamics = with_features(demos, features, dynamics)
         say(f"Features beside the position: {', '.join(item['kind'] for item in model.features)}.")
-    nodes = model.sampling.get("nodes", "visited")
+    unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
+    nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
     return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
 
 

@@ -11,11 +11,11 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.dynamics.base import unknown_parameters
 from onlooker.hyper import check_hyper
-from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+from onlooker.missing.seen import Incomplete
 
 
 def completed(
-    demos: Demonstrations | IncompleteDemonstrations, dynamics: Any, nodes: Any, noise: Any
+    demos: Demonstrations, dynamics: Any, nodes: Any, noise: Any
 ) -> tuple[Demonstrations, Incomplete]:
     """Demonstrations with unseen states filled in somehow, and what was seen of them."""
     discrete = demos.is_discrete
@@ -27,15 +27,13 @@ def completed(
     if discrete:
         _check_finite(demos, dynamics, nodes)
         path = first_path(dynamics, incomplete)
-        return Demonstrations._from_flat(path, demos.offsets), incomplete
+        return demos.with_states(path), incomplete
     if type(dynamics) is not DisplacementDynamics or np.ndim(dynamics.sigma):
         raise TypeError(
             "unseen or noisy positions need DisplacementDynamics with one sigma for all actions, "
             f"got {dynamics!r}"
         )
-    if isinstance(demos, Demonstrations):
-        return demos, incomplete
-    return Demonstrations._from_flat(demos.filled(), demos.offsets), incomplete
+    return demos.filled(), incomplete
 
 
 def _check_finite(demos: Any, dynamics: Any, nodes: Any) -> None:

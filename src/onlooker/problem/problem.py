@@ -13,7 +13,7 @@ from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.gibbs.arrays import Data
 from onlooker.hyper import Prior
-from onlooker.incomplete import Incomplete, IncompleteDemonstrations
+from onlooker.missing.seen import Incomplete
 from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
 
 _FAR = 5.0  # sigma
@@ -98,7 +98,7 @@ class Problem:
     @classmethod
     def from_demonstrations(
         cls,
-        demos: Demonstrations | IncompleteDemonstrations,
+        demos: Demonstrations,
         dynamics: Dynamics,
         nodes: Literal["visited", "all"] | Any = "visited",
         *,
@@ -109,7 +109,7 @@ class Problem:
         Parameters
         ----------
         demos
-            The demonstrations.
+            The demonstrations; states that were not seen (``missing="infer"``) are inferred.
         dynamics
             The model of the world.
         nodes
@@ -123,7 +123,7 @@ class Problem:
             unknown, and so are those that were not seen; the nodes stay where they were seen, or
             on the straight line between those that were.
         """
-        if not isinstance(demos, Demonstrations | IncompleteDemonstrations):
+        if not isinstance(demos, Demonstrations):
             demos = Demonstrations(demos)
         if isinstance(dynamics, type) or not isinstance(dynamics, Dynamics):
             what = dynamics if isinstance(dynamics, type) else type(dynamics)
@@ -132,7 +132,7 @@ class Problem:
                 f"TabularDynamics(T), got {what.__name__}"
             )
         incomplete = None
-        if isinstance(demos, IncompleteDemonstrations) or observation_noise is not None:
+        if demos.has_unseen or observation_noise is not None:
             from onlooker.missing.gaps import completed
 
             demos, incomplete = completed(demos, dynamics, nodes, observation_noise)

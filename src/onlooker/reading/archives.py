@@ -5,53 +5,50 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, Setting, SettingError, one_of, prefixed
 from onlooker.files import write_atomically
 from onlooker.reading.cleaning import clean
-from onlooker.reading.states import as_trajectory, require_same_kind
+from onlooker.reading.states import as_trajectory, is_hidden, require_same_kind
 from onlooker.reading.tracks import (
-    Account,
     Cleaning,
-    CleaningOptions,
+    Missing,
+    ReadingSummary,
     Tracks,
     counted,
     listed,
 )
+from onlooker.reading.unseen import trim
 from onlooker.warnings import TrackWarning, warn
 
 _FORMAT = 1
 _UNREADABLE = (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def write_archive(
-    path: str | os.PathLike[str],
-    states: Array,
-    offsets: Array,
-    names: Array | None,
-    times: Array | None,
-) -> None:
+def write_archive(path: str | os.PathLike[str], tracks: Tracks) -> None:
     """Write trajectories to an archive that appears whole or not at all."""
-    arrays = {"format": np.array(_FORMAT), "states": states, "offsets": offsets}
-    arrays |= {} if names is None else {"names": names}
-    arrays |= {} if times is None else {"times": times}
+    arrays = {"format": np.array(_FORMAT), "states": tracks.states, "offsets": tracks.offsets}
+    arrays |= {} if tracks.names is None else {"names": tracks.names}
+    arrays |= {} if tracks.times is None else {"times": tracks.times}
+    if is_hidden(tracks.states).any():
+        arrays["missing"] = np.array("infer")
     write_atomically(
         Path(path),
         lambda file: np.savez_compressed(file, **arrays),  # type: ignore[arg-type]
     )
 
 
-def read_archive(path: str | os.PathLike[str]) -> Tracks:
+def read_archive(path: str | os.PathLike[str], missing: Missing = "error") -> Tracks:
     """Read an archive of `write_archive`, or one with an array per trajectory."""
     name, arrays = os.fspath(path), _arrays(path)
     if "format" in arrays and "offsets" in arrays:
         return _saved(name, arrays)
-    return from_arrays(name, list(arrays.values()), list(arrays))
+    return from_arrays(name, list(arrays.values()), list(arrays), missing)
 
 
 def read_npz(
@@ -59,21 +56,25 @@ def read_npz(
     states: str | Sequence[str] | None,
     trajectory: str | None,
     time: str | None,
-    cleaning: CleaningOptions,
+    cleaning: Mapping[str, Any],
 ) -> Tracks:
     """Read an archive of any kind; with `states`, its arrays are the columns of a table."""
     if states is not None:
         return clean(_table(path, states, trajectory, time), Cleaning(**cleaning))
-    if trajectory is not None or time is not None or cleaning:
-        raise ValueError(
-            "states is not given, so every array is a trajectory; name the arrays that hold the "
-            "states to use trajectory, time or cleaning"
+    if trajectory is not None or time is not None or set(cleaning) - {"missing"}:
+        raise SettingError(
+            "without ",
+            Setting("states"),
+            " every array is a trajectory; name the arrays that hold the states to use "
+            "trajectory, time or cleaning",
         )
-    return read_archive(path)
+    return read_archive(path, cleaning.get("missing", "error"))
 
 
-def read_npy(path: str | os.PathLike[str]) -> Tracks:
+def read_npy(path: str | os.PathLike[str], missing: Missing = "error", **cleaning: Any) -> Tracks:
     """Read one array: ``(T,)`` or ``(T, d)`` for a trajectory, ``(n, T, d)`` for many."""
+    if cleaning:
+        raise SettingError("an npy file has nothing to clean; leave out ", Setting(min(cleaning)))
     name = os.fspath(path)
     with Path(path).open("rb") as file:
         try:
@@ -82,37 +83,50 @@ def read_npy(path: str | os.PathLike[str]) -> Tracks:
             raise ValueError(f"{name} is not a NumPy array, or is damaged: {error}") from error
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{name} is an archive of arrays; call it .npz")
-    return from_arrays(name, list(array) if array.ndim == 3 else [array], None)
+    return from_arrays(name, list(array) if array.ndim == 3 else [array], None, missing)
 
 
-def from_arrays(source: str, arrays: Sequence[Any], names: Sequence[str] | None) -> Tracks:
+def from_arrays(
+    source: str, arrays: Sequence[Any], names: Sequence[str] | None, missing: Missing = "error"
+) -> Tracks:
     """One array per trajectory; those with fewer than two states are left out, with a warning."""
+    infer = one_of("missing", missing, ("error", "infer")) == "infer"
     names = [str(index) for index in range(len(arrays))] if names is None else names
     if not arrays:
         raise ValueError(f"{source} holds no trajectory")
     lengths = [len(array) if np.ndim(array) else 2 for array in arrays]  # a number is refused below
     short = [index for index, length in enumerate(lengths) if length < 2]
     kept = [index for index, length in enumerate(lengths) if length >= 2]
-    account = Account(rows=sum(lengths), trajectories=len(arrays))
-    account.short = sum(lengths[index] for index in short)
-    account.lost = tuple(names[index] for index in short)
+    summary = ReadingSummary(rows=sum(lengths), trajectories=len(arrays))
+    summary.short = sum(lengths[index] for index in short)
+    summary.lost = tuple(names[index] for index in short)
     if not kept:
         raise ValueError(f"{source} holds no trajectory with two states")
     try:
-        checked = [as_trajectory(repr(names[index]), arrays[index]) for index in kept]
+        checked = [as_trajectory(repr(names[i]), arrays[i], infer=infer) for i in kept]
         require_same_kind(checked)
     except (ValueError, TypeError) as error:
-        raise type(error)(f"{source}: {error}") from error
+        raise prefixed(f"{source}: ", error) from error
     if short:
         warn(
             f"left out {counted(len(short), 'trajectory')} of fewer than two states "
-            f"({listed(account.lost, len(short))}): a transition needs two",
+            f"({listed(summary.lost, len(short))}): a transition needs two",
             TrackWarning,
         )
-    states = np.concatenate(checked)
-    account.states, account.pieces = len(states), len(checked)
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in checked])])
-    return Tracks(states, offsets, np.array([names[i] for i in kept]), None, account)
+    kept_names = np.array([names[i] for i in kept])
+    tracks = Tracks(np.concatenate(checked), offsets, kept_names, None, summary)
+    if infer:
+        hidden = is_hidden(tracks.states)
+        summary.missing, summary.missing_how = int(hidden.sum()), "infer"
+        summary.missing_rows = tuple(np.flatnonzero(hidden)[:5].tolist())
+        tracks = trim(tracks)
+        summary.missing_dropped = summary.missing - int(is_hidden(tracks.states).sum())
+        summary.short = summary.rows - len(tracks.states) - summary.missing_dropped
+        left = set() if tracks.names is None else set(tracks.names.tolist())
+        summary.lost = tuple(name for name in names if name not in left)
+    summary.states, summary.pieces = len(tracks.states), len(tracks.offsets) - 1
+    return tracks
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
@@ -149,7 +163,9 @@ def _saved(name: str, arrays: dict[str, Array]) -> Tracks:
     ):
         if array is not None and array.shape != (length,):
             raise ValueError(f"{name} is damaged: its {what} do not fit its states")
-    parts = [as_trajectory(i, part) for i, part in enumerate(np.split(states, offsets[1:-1]))]
+    infer = "missing" in arrays
+    pieces = enumerate(np.split(states, offsets[1:-1]))
+    parts = [as_trajectory(i, part, infer=infer) for i, part in pieces]
     return Tracks(np.concatenate(parts), offsets, names, times)
 
 
@@ -161,7 +177,7 @@ def _table(
 ) -> Any:
     import pandas as pd
 
-    from onlooker.reading.tables import column_names, read_table
+    from onlooker.reading.tables import column_names, load_dataframe
 
     name, arrays = os.fspath(path), _arrays(path)
     wanted, others = column_names(states, trajectory, time)
@@ -180,4 +196,4 @@ def _table(
                 f"{name}: {column!r} must be {length} values as {wanted[0]!r} is, "
                 f"got shape {array.shape}"
             )
-    return read_table(pd.DataFrame(columns), wanted, trajectory, time)
+    return load_dataframe(pd.DataFrame(columns), wanted, trajectory, time)

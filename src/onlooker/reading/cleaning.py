@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NoReturn
 
 import numpy as np
 
-from onlooker.checks import Array
-from onlooker.reading.interpolation import Circle, between
+from onlooker.checks import Array, Setting, SettingError
+from onlooker.reading.interpolation import PeriodicAxes, between
+from onlooker.reading.states import UNSEEN, between_seen, is_hidden
 from onlooker.reading.tracks import (
-    Account,
     Cleaning,
+    Missing,
+    ReadingSummary,
     Table,
     Tracks,
     as_duration,
@@ -23,22 +26,22 @@ _GAP = 1.5  # times the median step
 _BRIDGE = 3.0  # times the step of the grid
 _OFF = 0.1  # of the median step
 _IRREGULAR = 0.01  # share of such steps that is worth a warning
-_FEW = 3  # steps in time, with fewer of which none is the usual one
+_MIN_STEPS = 3  # in time; with fewer, none is the usual one
 _ROUNDING = 1e-9
 
 
 def clean(table: Table, cleaning: Cleaning) -> Tracks:
-    """Sort, thin, fill and split the rows of `table` as `cleaning` says, and account for it."""
-    work = _Work(table, cleaning)
-    work.place()
-    work.sort()
-    work.thin()
-    work.fill()
-    work.pace()
-    return work.finish()
+    """Sort, thin, fill and split the rows of `table` as `cleaning` says, with a summary."""
+    cleaner = _Cleaner(table, cleaning)
+    cleaner.drop_unplaced()
+    cleaner.sort()
+    cleaner.drop_repeats()
+    cleaner.fill_missing()
+    cleaner.check_intervals()
+    return cleaner.finish()
 
 
-class _Work:
+class _Cleaner:
     """The rows on their way; each step drops rows or marks starts of pieces."""
 
     def __init__(self, table: Table, cleaning: Cleaning) -> None:
@@ -49,9 +52,9 @@ class _Work:
         self.timeless = table.pop("timeless")
         small = len(self.groups) < 2**31
         self.rows = np.arange(len(self.groups), dtype=np.int32 if small else np.int64)
-        self.starts = np.zeros(0, dtype=bool)  # of pieces, once `fill` has found them
+        self.starts = np.zeros(0, dtype=bool)  # of pieces, once `fill_missing` has found them
         self.dates = self.times is not None and self.times.dtype.kind in "mM"
-        self.account = Account(
+        self.summary = ReadingSummary(
             rows=len(self.groups),
             trajectories=len(table.names),
             duplicates_how=cleaning.duplicates,
@@ -61,7 +64,7 @@ class _Work:
             dates=self.dates,
         )
         self._check_choices()
-        self.circle = Circle.of_columns(self.states, cleaning.periodic, table.columns)
+        self.axes = PeriodicAxes.of_columns(self.states, cleaning.periodic, table.columns)
 
     def _check_choices(self) -> None:
         discrete, choice = self.states.ndim == 1, self.cleaning
@@ -71,34 +74,44 @@ class _Work:
             ("gaps", "resample"),
         ):
             if discrete and getattr(choice, name) == value:
-                raise ValueError(
-                    f"{name}={value!r} needs real states: between integer states there is nothing"
+                raise SettingError(
+                    Setting(name, (value,)),
+                    " needs real states: between integer states there is nothing",
                 )
+        if choice.missing == "infer" and choice.gaps == "resample":
+            raise SettingError(
+                Setting("gaps", ("resample",)),
+                " interpolates, which needs states that were seen: choose ",
+                Setting("missing", ("interpolate", "split", "drop")),
+            )
         timed = self.times is not None and not self.table.ordinal
         if not timed:
-            given = {"gap": choice.gap, "longest": choice.longest}
-            wanted = [name for name, value in given.items() if value is not None]
+            given = {"gap": choice.gap, "max_gap": choice.max_gap}
+            needing = [Setting(name) for name, value in given.items() if value is not None]
             if choice.gaps != "keep":
-                wanted.insert(0, f"gaps={choice.gaps!r}")
-            if wanted:
-                raise ValueError(
-                    f"{wanted[0]} needs a column of times (time=), as numbers or dates"
+                needing.insert(0, Setting("gaps", (choice.gaps,)))
+            if needing:
+                time = Setting("time")
+                raise SettingError(
+                    needing[0], " needs a column of times (", time, "), as numbers or dates"
                 )
 
     # -- one step each --------------------------------------------------------------------------
 
-    def place(self) -> None:
+    def drop_unplaced(self) -> None:
         """Rows without trajectory or time have no place."""
         homeless = self.groups < 0
         timeless = np.zeros(len(homeless), dtype=bool) if self.timeless is None else self.timeless
         for lost, column in ((homeless, self.table.trajectory), (timeless, self.table.time)):
             if self.cleaning.missing == "error" and lost.any():
-                raise ValueError(
+                raise SettingError(
                     f"no value of {column!r} in {self._rows(np.flatnonzero(lost))}; fill it in, or "
-                    "choose missing='drop' to drop the row"
+                    "choose ",
+                    Setting("missing", ("drop",)),
+                    " to drop the row",
                 )
-        self.account.without_trajectory = int(homeless.sum())
-        self.account.without_time = int((timeless & ~homeless).sum())
+        self.summary.without_trajectory = int(homeless.sum())
+        self.summary.without_time = int((timeless & ~homeless).sum())
         self.timeless = None
         self._keep(~(homeless | timeless))
         self.single = np.bincount(self.groups, minlength=len(self.table.names)) == 1
@@ -114,22 +127,24 @@ class _Work:
         order = np.lexsort([self.groups] if self.times is None else [self.times, self.groups])
         self._take(order)
         turned = (order[1:] < order[:-1]) & (self.groups[1:] == self.groups[:-1])
-        self.account.sorted = len(np.unique(self.groups[1:][turned]))
+        self.summary.sorted = len(np.unique(self.groups[1:][turned]))
 
-    def thin(self) -> None:
+    def drop_repeats(self) -> None:
         """One row per trajectory and time."""
         repeats = self._repeats()
         if repeats is None:
             return
         if self.cleaning.duplicates == "error":
             at = int(np.argmax(repeats))
-            raise ValueError(
+            raise SettingError(
                 f"{self.table.where(int(self.rows[at - 1]))} and "
                 f"{self.table.where(int(self.rows[at]))} of trajectory "
                 f"{self.table.names[self.groups[at]]!r} share the same {self.table.time!r}, "
                 f"{self._time(at)} ({counted(int(repeats.sum()), 'row')} in all repeat one); "
-                "choose duplicates='first', 'last' or 'mean', or name the column that tells "
-                "trajectories apart (trajectory=)"
+                "choose ",
+                Setting("duplicates", ("first", "last", "mean")),
+                ", or name the column that tells trajectories apart by ",
+                Setting("trajectory"),
             )
         before = len(self.rows)
         # a row without state gives way to one of the same time that has one
@@ -142,7 +157,7 @@ class _Work:
                 self._average(repeats)
             last = self.cleaning.duplicates == "last"
             self._keep(~(np.r_[repeats[1:], False] if last else repeats))
-        self.account.duplicates = before - len(self.rows)
+        self.summary.duplicates = before - len(self.rows)
 
     def _repeats(self) -> Array | None:
         """Which rows have the time of the row before; None if none has."""
@@ -156,47 +171,60 @@ class _Work:
         run = np.cumsum(~repeats) - 1
         first = np.flatnonzero(~repeats)
         with np.errstate(invalid="ignore"):  # several infinities have no mean: they stay missing
-            away = self.circle.nearest(self.states - self.states[first][run])
+            away = self.axes.nearest(self.states - self.states[first][run])
         counts = np.bincount(run)
         sums = np.column_stack([np.bincount(run, weights=column) for column in away.T])
         several = counts > 1
         shift = sums[several] / counts[several, None]
-        self.states[first[several]] = self.circle.wrap(self.states[first[several]] + shift)
+        self.states[first[several]] = self.axes.wrap(self.states[first[several]] + shift)
 
-    def fill(self) -> None:
+    def fill_missing(self) -> None:
         """States that are not there."""
         self.starts = _changes(self.groups)
-        account, how = self.account, self.cleaning.missing
-        account.missing = int(self.missing.sum())
-        if account.missing:
+        summary, how = self.summary, self.cleaning.missing
+        if how == "infer" and self.states.ndim == 1:
+            self.missing |= self.states == UNSEEN  # a file may mark them as arrays do
+        summary.missing = int(self.missing.sum())
+        if summary.missing:
             where = self.rows[self.missing]
             if how == "error":
-                raise ValueError(self._missing_state(where))
-            account.missing_rows = tuple(np.sort(where)[:5].tolist())
-            if how == "interpolate":
-                self._interpolate()
-            account.missing_dropped = int(self.missing.sum())
-            keep = ~self.missing
-            holes = np.cumsum(self.missing)[keep]
-            self._keep(keep)
-            self.starts = _changes(self.groups)
-            if how != "drop":
-                self._split(np.flatnonzero(_changes(holes) & ~self.starts))
+                self._refuse_missing(where)
+            summary.missing_rows = tuple(np.sort(where)[:5].tolist())
+            if how == "infer":
+                self._mark_unseen()
+            else:
+                self._leave_out_missing(how)
         self.missing = np.zeros(0, dtype=bool)
 
-    def _missing_state(self, where: Array) -> str:
+    def _mark_unseen(self) -> None:
+        if self.states.ndim == 1:
+            self.states[self.missing] = UNSEEN
+        else:
+            self.states[~np.isfinite(self.states)] = np.nan
+
+    def _leave_out_missing(self, how: Missing) -> None:
+        if how == "interpolate":
+            self._interpolate()
+        self.summary.missing_dropped = int(self.missing.sum())
+        keep = ~self.missing
+        holes = np.cumsum(self.missing)[keep]
+        self._keep(keep)
+        self.starts = _changes(self.groups)
+        if how != "drop":
+            self._split(np.flatnonzero(_changes(holes) & ~self.starts))
+
+    def _refuse_missing(self, where: Array) -> NoReturn:
         at = int(np.flatnonzero(self.missing)[np.argmin(where)])
         column, value = self.table.columns[0], np.nan
         if self.states.ndim == 2:
             dim = int(np.argmin(np.isfinite(self.states[at])))
             column, value = self.table.columns[dim], self.states[at, dim]
         what = f"no value of {column!r}" if np.isnan(value) else f"column {column!r} holds {value}"
-        choices = (
-            "'split' or 'drop'" if self.states.ndim == 1 else "'split', 'drop' or 'interpolate'"
-        )
-        return (
+        choices = ("split", "drop", *(("interpolate",) if self.states.ndim == 2 else ()), "infer")
+        raise SettingError(
             f"{what} in {self._rows(np.sort(where))}; fill it in or drop the row yourself, or "
-            f"choose missing={choices}"
+            "choose ",
+            Setting("missing", choices),
         )
 
     def _interpolate(self) -> None:
@@ -205,14 +233,14 @@ class _Work:
         timed = self.times is not None and not self.table.ordinal
         elapsed = self._elapsed if timed else lambda a, b: (b - a).astype(np.float64)
         width, gone = elapsed(left, right), elapsed(left, holes)
-        if self.cleaning.longest is not None:
-            limit = as_duration("longest", self.cleaning.longest, dates=self.dates)
+        if self.cleaning.max_gap is not None:
+            limit = as_duration("max_gap", self.cleaning.max_gap, dates=self.dates)
             near = width <= limit * (1 + _ROUNDING)
             holes, left, right, width, gone = (a[near] for a in (holes, left, right, width, gone))
-        self.circle.fill(self.states, holes, left, right, gone / width)
+        self.axes.fill(self.states, holes, left, right, gone / width)
         self.missing[holes] = False
 
-    def pace(self) -> None:
+    def check_intervals(self) -> None:
         """Steps in time that are not like the others."""
         if self.times is None or self.table.ordinal:
             return
@@ -220,72 +248,79 @@ class _Work:
         steps = steps / np.timedelta64(1, "s") if self.dates else steps.astype(float, copy=False)
         steps[self.starts[1:]] = np.nan  # from one trajectory to the next
         usual = steps[~self.starts[1:]]
-        choice, account = self.cleaning, self.account
-        if len(usual) < _FEW and choice.gap is None and choice.every is None:
+        choice, summary = self.cleaning, self.summary
+        if len(usual) < _MIN_STEPS and choice.gap is None and choice.interval is None:
             if choice.gaps == "resample":
-                raise ValueError("too few steps in time to tell the usual one; give every=")
+                raise SettingError(
+                    "too few steps in time to tell the usual one; give ", Setting("interval")
+                )
             return
         if len(usual) == 0:
             return
-        account.step = float(np.median(usual, overwrite_input=True))
+        summary.step = float(np.median(usual, overwrite_input=True))
         del usual
-        account.gap_threshold = _GAP * account.step
+        summary.gap_threshold = _GAP * summary.step
         if choice.gap is not None:
-            account.gap_threshold = as_duration("gap", choice.gap, dates=self.dates)
-        long = steps > account.gap_threshold * (1 + _ROUNDING)
-        account.gaps = int(long.sum())
-        low, high = (1 - _OFF) * account.step, (1 + _OFF) * account.step
-        account.off_step = int((((steps < low) | (steps > high)) & ~long).sum())
-        if account.gaps:
+            summary.gap_threshold = as_duration("gap", choice.gap, dates=self.dates)
+        long = steps > summary.gap_threshold * (1 + _ROUNDING)
+        summary.gaps = int(long.sum())
+        low, high = (1 - _OFF) * summary.step, (1 + _OFF) * summary.step
+        summary.off_step = int((((steps < low) | (steps > high)) & ~long).sum())
+        if summary.gaps:
             self._name_longest(steps)
         self._treat_gaps(steps, long)
 
     def _name_longest(self, steps: Array) -> None:
         at = int(np.nanargmax(steps))
-        self.account.gap_longest = float(steps[at])
+        self.summary.gap_longest = float(steps[at])
         name = self.table.names[self.groups[at]]
-        self.account.gap_place = (
+        self.summary.gap_place = (
             f"in trajectory {name!r} from {self._time(at)} to {self._time(at + 1)}"
         )
 
     def _treat_gaps(self, steps: Array, long: Array) -> None:
-        choice, account = self.cleaning, self.account
-        irregular = choice.gap is None and account.off_step > _IRREGULAR * len(steps)
+        choice, summary = self.cleaning, self.summary
+        irregular = choice.gap is None and summary.off_step > _IRREGULAR * len(steps)
         if choice.gaps == "resample":
             self._resample(steps)
         elif choice.gaps == "split":
             self._split(np.flatnonzero(long) + 1)
-        elif choice.gaps == "error" and account.gaps:
-            raise ValueError(
-                f"{account.describe_steps()}; choose gaps='keep', 'split' or 'resample'"
+        elif choice.gaps == "error" and summary.gaps:
+            raise SettingError(
+                f"{summary.describe_steps()}; choose ",
+                Setting("gaps", ("keep", "split", "resample")),
             )
-        elif choice.gaps == "keep" and (account.gaps or irregular):
-            self._warn(
-                f"{account.describe_steps()}; every step counts as one transition all the same: "
-                "choose gaps='split' or 'resample' where that is wrong"
+        elif choice.gaps == "keep" and (summary.gaps or irregular):
+            warn(
+                TrackWarning(
+                    f"{summary.describe_steps()}; every step counts as one transition all the "
+                    "same: choose ",
+                    Setting("gaps", ("split", "resample")),
+                    " where that is wrong",
+                )
             )
 
     def _split(self, at: Array) -> None:
         self.starts[at] = True
-        self.account.splits += len(at)
+        self.summary.splits += len(at)
 
     def _resample(self, steps: Array) -> None:
         """Put every piece on an even grid that starts with it."""
-        account, choice = self.account, self.cleaning
-        assert account.step is not None
-        account.every = account.step
-        if choice.every is not None:
-            account.every = as_duration("every", choice.every, dates=self.dates)
-        longest = _BRIDGE * account.every
-        if choice.longest is not None:
-            longest = as_duration("longest", choice.longest, dates=self.dates)
-        self._split(np.flatnonzero(steps > longest * (1 + _ROUNDING)) + 1)
+        summary, choice = self.summary, self.cleaning
+        assert summary.step is not None
+        summary.interval = summary.step
+        if choice.interval is not None:
+            summary.interval = as_duration("interval", choice.interval, dates=self.dates)
+        max_gap = _BRIDGE * summary.interval
+        if choice.max_gap is not None:
+            max_gap = as_duration("max_gap", choice.max_gap, dates=self.dates)
+        self._split(np.flatnonzero(steps > max_gap * (1 + _ROUNDING)) + 1)
         self._drop_short()  # a lone state has no grid
-        account.resampled = len(self.rows)
+        summary.resampled = len(self.rows)
         if not len(self.rows):
             return
         cuts = np.r_[np.flatnonzero(self.starts), len(self.rows)]
-        parts = [self._even(start, stop, account.every) for start, stop in pairwise(cuts)]
+        parts = [self._on_grid(start, stop, summary.interval) for start, stop in pairwise(cuts)]
         lengths = [len(states) for states, _ in parts]
         self.groups = np.repeat(self.groups[cuts[:-1]], lengths)
         self.rows = np.repeat(self.rows[cuts[:-1]], lengths)
@@ -294,52 +329,68 @@ class _Work:
         self.starts = np.zeros(len(self.rows), dtype=bool)
         self.starts[np.cumsum([0, *lengths[:-1]])] = True
 
-    def _even(self, start: int, stop: int, every: float) -> tuple[Array, Array]:
+    def _on_grid(self, start: int, stop: int, interval: float) -> tuple[Array, Array]:
         """States and times of one piece on its grid."""
         assert self.times is not None
         rows = np.arange(start, stop)
         since = self._elapsed(np.full(len(rows), start), rows)
-        grid = every * np.arange(int(since[-1] / every + _ROUNDING) + 1)
-        states = self.circle.along(self.states[start:stop], since, grid)
+        grid = interval * np.arange(int(since[-1] / interval + _ROUNDING) + 1)
+        states = self.axes.along(self.states[start:stop], since, grid)
         gone = (grid * 1e9).round().astype("timedelta64[ns]") if self.dates else grid
         return states, self.times[start] + gone
 
     def _drop_short(self) -> None:
         alone = self.starts & np.r_[self.starts[1:], True][: len(self.starts)]
-        self.account.short += int(alone.sum())
+        self.summary.short += int(alone.sum())
         self._keep(~alone)
+
+    def _trim_unseen(self) -> None:
+        """Leave out unseen ends of pieces, and pieces with fewer than two seen states."""
+        keep = between_seen(self.states, np.r_[np.flatnonzero(self.starts), len(self.rows)])
+        hidden = is_hidden(self.states)
+        self.summary.missing_dropped += int((hidden & ~keep).sum())
+        self.summary.short += int((~hidden & ~keep).sum())
+        pieces = np.cumsum(self.starts)[keep]
+        self._keep(keep)
+        self.starts = _changes(pieces)
 
     def finish(self) -> Tracks:
         """Drop lone states, check the rest and count."""
+        if self.cleaning.missing == "infer":
+            self._trim_unseen()
         self._drop_short()
-        account, names = self.account, self.table.names
+        summary, names = self.summary, self.table.names
         offsets = np.r_[np.flatnonzero(self.starts), len(self.rows)]
         of_piece = self.groups[offsets[:-1]]
         left = np.zeros(len(names), dtype=bool)
         left[of_piece] = True
-        account.states, account.pieces = len(self.rows), len(of_piece)
-        account.lost = tuple(names[i] for i in np.flatnonzero(~left))
-        if not account.pieces:
-            raise ValueError(f"no trajectory with two states is left. {account}")
-        self._tell_single()
+        summary.states, summary.pieces = len(self.rows), len(of_piece)
+        summary.lost = tuple(names[i] for i in np.flatnonzero(~left))
+        if not summary.pieces:
+            raise ValueError(f"no trajectory with two states is left. {summary}")
+        self._warn_of_single()
         self._check_integers()
         if self.states.ndim == 2:
             self.states += 0.0  # -0.0 and 0.0 are one state
         return Tracks(
-            self.states, offsets, np.array(names, dtype=np.str_)[of_piece], self.times, account
+            self.states, offsets, np.array(names, dtype=np.str_)[of_piece], self.times, summary
         )
 
-    def _tell_single(self) -> None:
+    def _warn_of_single(self) -> None:
         names = [self.table.names[i] for i in np.flatnonzero(self.single)]
         if names:
-            self._warn(
+            warn(
                 f"left out {counted(len(names), 'trajectory')} of a single row "
-                f"({listed(names, len(names))}): a transition needs two states"
+                f"({listed(names, len(names))}): a transition needs two states",
+                TrackWarning,
             )
 
     def _check_integers(self) -> None:
-        if self.states.ndim == 1 and (self.states < 0).any():
-            at = int(np.argmax(self.states < 0))
+        if self.states.ndim == 1:
+            bad = self.states < (UNSEEN if self.cleaning.missing == "infer" else 0)
+            if not bad.any():
+                return
+            at = int(np.argmax(bad))
             raise ValueError(
                 f"column {self.table.columns[0]!r} holds the negative state {self.states[at]} in "
                 f"{self.table.where(int(self.rows[at]))}; integer states count from 0"
@@ -380,10 +431,6 @@ class _Work:
         if len(rows) == 1:
             return first
         return f"{first} ({counted(len(rows), 'row')} in all: {listed(rows.tolist(), len(rows))})"
-
-    @staticmethod
-    def _warn(message: str) -> None:
-        warn(message, TrackWarning)
 
 
 def _changes(values: Array) -> Array:

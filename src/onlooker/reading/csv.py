@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from onlooker.reading.cleaning import clean
 from onlooker.reading.tables import TableReader
-from onlooker.reading.tracks import Table
+from onlooker.reading.tracks import Cleaning, Table, Tracks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,18 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {
 }
 _PACKED = {*_OPENERS, ".zip", ".zst", ".tar"}
 _SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    states: str | Sequence[str],
+    trajectory: str | None,
+    time: str | None,
+    options: dict[str, Any],
+) -> Tracks:
+    """Read and clean; `options` are those of `Cleaning` and of `pandas.read_csv`."""
+    cleaning, others = Cleaning.among(options)
+    return clean(load_csv(path, states, trajectory, time, **others), cleaning)
 
 
 def load_csv(

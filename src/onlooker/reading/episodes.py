@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from onlooker.reading.archives import from_arrays
-from onlooker.reading.tracks import Tracks
+from onlooker.reading.tracks import Missing, Tracks
 
 Observation = str | int | Callable[[Any], Any] | None
 
 
-def read_minari(dataset: Any, observation: Observation) -> Tracks:
+def read_minari(dataset: Any, observation: Observation, missing: Missing) -> Tracks:
     """The observations of all episodes of a Minari data set."""
     if not callable(getattr(dataset, "iterate_episodes", None)):
         raise TypeError(
@@ -25,10 +25,10 @@ def read_minari(dataset: Any, observation: Observation) -> Tracks:
         name = str(getattr(episode, "id", number))
         arrays.append(_states(f"episode {name}", _part(episode, "observations"), observation))
         names.append(name)
-    return from_arrays("the data set", arrays, names)
+    return from_arrays("the data set", arrays, names, missing)
 
 
-def read_imitation(trajs: Iterable[Any], observation: Observation) -> Tracks:
+def read_imitation(trajs: Iterable[Any], observation: Observation, missing: Missing) -> Tracks:
     """The observations of trajectories with ``obs``."""
     if hasattr(trajs, "obs") or not isinstance(trajs, Iterable):
         raise TypeError(
@@ -39,7 +39,7 @@ def read_imitation(trajs: Iterable[Any], observation: Observation) -> Tracks:
         _states(f"trajectory {index}", _part(item, "obs"), observation)
         for index, item in enumerate(trajs)
     ]
-    return from_arrays("trajs", arrays, None)
+    return from_arrays("trajs", arrays, None, missing)
 
 
 def _part(item: Any, attribute: str) -> Any:

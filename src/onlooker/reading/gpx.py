@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 from xml.parsers import expat
 
 import numpy as np
@@ -21,9 +21,9 @@ _BLOCK = 1 << 16
 
 def read_gpx(
     path: str | os.PathLike[str],
-    metres: bool,
-    origin: tuple[float, float] | None,
-    cleaning: CleaningOptions,
+    metres: bool = False,
+    origin: tuple[float, float] | None = None,
+    **cleaning: Unpack[CleaningOptions],
 ) -> Tracks:
     """One trajectory per track segment; see `Demonstrations.from_gpx`."""
     if origin is not None and not metres:
@@ -47,9 +47,10 @@ def _in_metres(places: Array, origin: tuple[float, float] | None) -> tuple[Array
 
     if origin is None:
         # the mean direction, not the mean longitude: tracks may cross the date line
-        angles = np.radians(places[:, 0])
+        known = places[np.isfinite(places).all(axis=1)]
+        angles = np.radians(known[:, 0])
         lon = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
-        origin = (float(lon), float(places[:, 1].mean()))
+        origin = (float(lon), float(known[:, 1].mean()))
     start = np.broadcast_to(np.asarray(origin, dtype=np.float64), places.shape)
     note = f"Metres east and north of longitude {origin[0]:.6f}, latitude {origin[1]:.6f}."
     return 1000.0 * displacements(start, places), note

@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onlooker.reading.kinds import _kind
+from onlooker.reading.kinds import file_kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS = 1 << 16  # that are looked at
-_LEAST_ROWS = 5  # of a trajectory, on average
-_MOST = 3  # columns that are told
+_MIN_ROWS = 5  # of a trajectory, on average
+_MAX_COLUMNS = 3
 
 
-def trajectory_notes(path: Path, used: list[str]) -> list[str]:
+class TrajectoryColumn(NamedTuple):
+    """A column that may tell trajectories apart."""
+
+    name: str
+    n_values: int
+    n_rows: int | None
+    """The rows that were looked at, if the table has more."""
+
+
+def trajectory_columns(path: Path, used: list[str]) -> list[TrajectoryColumn]:
     """Which columns besides `used` may tell trajectories apart, by the first rows of a table."""
     try:
-        frame, n_more = _first_rows(path, used)
-        found = {str(name): _n_names(frame[name]) for name in frame.columns}
+        frame, has_more = _first_rows(path, used)
+        n_names = {str(name): _n_names(frame[name]) for name in frame.columns}
     except (ValueError, TypeError, OSError, ImportError):  # columns that nobody asked for
         return []
-    where = f" in the first {len(frame):,} rows" if n_more else ""
-    return [
-        f"column {name!r} has {n_names:,} values{where}; if they are trajectories: --trajectory "
-        f"{shlex.quote(name)}"
-        for name, n_names in found.items()
-        if n_names
-    ][:_MOST]
+    n_rows = len(frame) if has_more else None
+    columns = [TrajectoryColumn(name, n, n_rows) for name, n in n_names.items() if n]
+    return columns[:_MAX_COLUMNS]
 
 
 def _first_rows(path: Path, used: list[str]) -> tuple[pd.DataFrame, bool]:
     """The other columns of a table, and whether it has more rows."""
     import pandas as pd
 
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind == "parquet":
         return _first_of_parquet(path, used)
     if kind not in ("csv", "tsv"):
@@ -77,5 +81,5 @@ def _n_names(column: pd.Series[Any]) -> int:
     codes, names = pd.factorize(column)
     n_values = len(names) + bool((codes < 0).any())  # rows without a name stand together too
     together = 1 + np.count_nonzero(np.diff(codes)) == n_values
-    many = len(names) >= 2 and n_values * _LEAST_ROWS <= len(codes)
+    many = len(names) >= 2 and n_values * _MIN_ROWS <= len(codes)
     return len(names) if together and many else 0

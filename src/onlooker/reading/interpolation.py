@@ -24,7 +24,7 @@ def between(missing: Array, groups: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True)
-class Circle:
+class PeriodicAxes:
     """Which dimensions of a state wrap round, and from where."""
 
     periods: Mapping[int, float]

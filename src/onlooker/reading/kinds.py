@@ -1,73 +1,59 @@
-"""Recorded behaviour from elsewhere: files by their suffix, and other libraries' episodes."""
+"""Files of recorded behaviour, told apart by their suffix."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, cast
 
-if TYPE_CHECKING:
-    from onlooker.demonstrations import Demonstrations
+from onlooker.checks import Setting, SettingError
+from onlooker.reading.archives import read_npy, read_npz
+from onlooker.reading.csv import read_csv
+from onlooker.reading.gpx import read_gpx
+from onlooker.reading.tables import read_parquet
+from onlooker.reading.tracks import Tracks
 
-__all__ = ["read"]
+Kind = Literal["csv", "tsv", "parquet", "npz", "npy", "gpx"]
 
 _PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _KINDS = "csv, tsv (also packed as .gz), parquet, npz, npy and gpx"
 
 
-def read(
+def read_tracks(
     path: str | os.PathLike[str],
     states: str | Sequence[str] | None = None,
     trajectory: str | None = None,
     time: str | None = None,
     **options: Any,
-) -> Demonstrations:
-    """Read demonstrations from a file of any kind, told by its suffix.
-
-    Parameters
-    ----------
-    path
-        A file ending in csv, tsv (also packed, as csv.gz), parquet (or pq), npz, npy or gpx.
-    states, trajectory, time
-        Column names as in `Demonstrations.from_dataframe`. Tables need `states`; in an npz
-        archive they name arrays; npy and gpx have no columns to name.
-    **options
-        Cleaning as in `Demonstrations.from_dataframe`, and the options of the reader.
-    """
-    from onlooker.demonstrations import Demonstrations
-
-    kind = _kind(path)
+) -> Tracks:
+    """Read a file of any kind; see `Demonstrations.read`."""
+    kind = file_kind(path)
     if kind in ("csv", "tsv", "parquet"):
         if states is None:
-            raise ValueError(
-                f"{os.fspath(path)} is a table: name the columns of the state, states="
+            raise SettingError(
+                f"{os.fspath(path)} is a table: name the columns of the state by ",
+                Setting("states"),
             )
         if kind == "parquet":
-            return Demonstrations.from_parquet(path, states, trajectory, time, **options)
-        if kind == "tsv":
-            options.setdefault("sep", "\t")
-        return Demonstrations.from_csv(path, states, trajectory, time, **options)
+            return read_parquet(path, states, trajectory, time, options)
+        separator = {"sep": "\t"} if kind == "tsv" else {}
+        return read_csv(path, states, trajectory, time, separator | options)
     if kind == "npz":
-        return Demonstrations.from_npz(path, states, trajectory, time, **options)
-    named = [n for n, v in (("states", states), ("trajectory", trajectory), ("time", time)) if v]
-    if named:
-        raise ValueError(f"a {kind} file has no columns to name; leave out {named[0]}")
-    if kind == "gpx":
-        return Demonstrations.from_gpx(path, **options)
-    if options:
-        raise ValueError(f"an npy file has nothing to clean; leave out {next(iter(options))}")
-    from onlooker.reading.archives import read_npy
-
-    return Demonstrations._from_tracks(read_npy(path))
+        return read_npz(path, states, trajectory, time, options)
+    for name, column in (("states", states), ("trajectory", trajectory), ("time", time)):
+        if column is not None:
+            raise SettingError(f"a {kind} file has no columns to name; leave out ", Setting(name))
+    return read_gpx(path, **options) if kind == "gpx" else read_npy(path, **options)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def file_kind(path: str | os.PathLike[str]) -> Kind:
+    """What a file holds by its suffix; others than onlooker reads are refused."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _PACKED
     last = suffixes[-2 if packed else -1 :][:1]
     kind = {".pq": ".parquet", ".txt": ".csv"}.get(last[0], last[0])[1:] if last else ""
     if kind in ("csv", "tsv") or (not packed and kind in ("parquet", "npz", "npy", "gpx")):
-        return kind
+        return cast("Kind", kind)
     what = f"ends in {''.join(suffixes[-2:])!r}" if suffixes else "has no suffix"
     raise ValueError(f"{os.fspath(path)} {what}; onlooker reads {_KINDS}: convert or rename it")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from onlooker.checks import Array
-from onlooker.demonstrations import Demonstrations
-from onlooker.reading.kinds import _kind, read
+from onlooker.checks import Array, Setting, SettingError, prefixed
+from onlooker.reading.csv import load_csv
+from onlooker.reading.kinds import file_kind, read_tracks
+from onlooker.reading.tables import load_parquet
+from onlooker.reading.tracks import Tracks
 
-Say = Callable[[str], Any]
-
-_CHOICE = re.compile(r"\b(missing|duplicates|gaps)=('\w+'(?:(?:, | or )'\w+')*)")
-_COLUMN = re.compile(r"\b(states|trajectory|time)=(?=\W|$)")
+_FORMER = {"every": "interval", "longest": "max_gap"}  # names of cleaning in stores of version 0.1
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Reading:
     line
         Whether whole numbers are positions on a line rather than states of a finite space.
     cleaning
-        Options of `onlooker.reading.tracks.Cleaning`.
+        Options of `onlooker.reading.Cleaning`.
     """
 
     states: list[str] | None = None
@@ -52,41 +50,37 @@ class Reading:
         """For JSON."""
         return asdict(self)
 
-    def read(self, path: Path) -> Demonstrations:
-        """Read a file; errors speak of the command line's options."""
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Undo `to_dict`, of earlier versions too."""
+        cleaning = {_FORMER.get(name, name): value for name, value in stored["cleaning"].items()}
+        return cls(**{**stored, "cleaning": cleaning})
+
+    def read(self, path: Path) -> Tracks:
+        """Read a file; errors name it."""
         require_file(path)
         options = dict(self.cleaning)
-        kind = _kind(path)
+        kind = file_kind(path)
         if self.geographic and kind != "gpx" and self.states:
             options.setdefault("periodic", {self.states[0]: 360.0})
         if self.line and kind in ("csv", "tsv") and self.states:
             options["dtype"] = dict.fromkeys(self.states, "float64")
-        if kind in ("npy", "gpx"):
-            self._refuse_columns(kind)
         try:
-            demos = read(path, self.states, self.trajectory, self.time, **options)
+            tracks = read_tracks(path, self.states, self.trajectory, self.time, **options)
         except (ValueError, TypeError) as error:
-            raise ValueError(_with_file(path, in_options(str(error)))) from error
-        return on_a_line(demos) if self.line and demos.is_discrete else demos
-
-    def _refuse_columns(self, kind: str) -> None:
-        for name in ("states", "trajectory", "time"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"a {kind} file has no columns to name; leave out --{name}")
+            raise prefixed("" if path.name in str(error) else f"{path}: ", error) from error
+        return tracks.as_positions() if self.line else tracks
 
     def read_points(self, path: Path) -> Array:
         """States one by one, without trajectories: ``(n,)`` integers or ``(n, d)`` floats."""
-        from onlooker.reading.csv import load_csv
-        from onlooker.reading.tables import load_parquet, read_table
-
         require_file(path)
-        kind = _kind(path)
+        kind = file_kind(path)
         if kind not in ("csv", "tsv", "parquet"):
             raise ValueError(f"{path}: points are read from csv, tsv and parquet, not from {kind}")
         if not self.states:
-            raise ValueError("name the columns of the state: --states")
+            raise SettingError("name the columns of the state by ", Setting("states"))
         if kind == "parquet":
-            table = read_table(load_parquet(path, self.states, None, None), self.states, None, None)
+            table = load_parquet(path, self.states, None, None)
         else:
             options = {"sep": "\t"} if kind == "tsv" else {}
             table = load_csv(path, self.states, None, None, **options)
@@ -102,29 +96,3 @@ def require_file(path: Path) -> None:
         raise ValueError(f"there is no file {str(path)!r}")
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a directory, not a file")
-
-
-def in_options(text: str) -> str:
-    """A message of the library in the words of the command line."""
-    text = _COLUMN.sub(r"--\1", _CHOICE.sub(_as_option, text))
-    return text.replace("another store", "another --output").replace("resume=True", "--resume")
-
-
-def _as_option(found: re.Match[str]) -> str:
-    """``missing='split' or 'drop'`` as ``--missing split or --missing drop``."""
-    return re.sub(r"'(\w+)'", rf"--{found[1]} \1", found[2])
-
-
-def _with_file(path: Path, text: str) -> str:
-    return text if path.name in text else f"{path}: {text}"
-
-
-def on_a_line(demos: Demonstrations) -> Demonstrations:
-    """Whole numbers as positions: ``(n, 1)`` floats."""
-    return Demonstrations._from_flat(
-        demos.states[:, None].astype(np.float64),
-        demos.offsets,
-        demos.names,
-        demos.times,
-        demos.account,
-    )

@@ -1,4 +1,4 @@
-"""What a state and a trajectory of states may be."""
+"""What a state and a trajectory of states may be, and how unseen states are marked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,37 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, read_only
+from onlooker.checks import Array, Setting, SettingError, as_array, read_only
+
+UNSEEN = -1
+"""Marks an unseen state among integers; among floats NaN marks an unseen coordinate."""
+
+
+def is_hidden(states: Array) -> Array:
+    """``(n,)``: whether a state, or a coordinate of it, is marked as unseen."""
+    return np.asarray(states == UNSEEN if states.ndim == 1 else np.isnan(states).any(axis=1))
+
+
+def between_seen(states: Array, offsets: Array) -> Array:
+    """``(n,)``: which states lie between the first and the last seen one of their trajectory.
+
+    Unseen states after the last say nothing about the policy, and those before the first nothing
+    without a model of where trajectories start. A trajectory with one seen state has no transition.
+    """
+    seen = states != UNSEEN if states.ndim == 1 else ~np.isnan(states).all(axis=1)
+    lengths = np.diff(offsets)
+    so_far = np.concatenate([[0], np.cumsum(seen)])
+    before = np.repeat(so_far[offsets[:-1]], lengths)
+    total = np.repeat(so_far[offsets[1:]], lengths) - before
+    count = so_far[1:] - before
+    return np.asarray((total >= 2) & (count >= 1) & (count - seen < total))
+
+
+def as_positions(states: Array) -> Array:
+    """Whole numbers as positions on a line, ``(n, 1)`` floats; positions as they are."""
+    if states.ndim == 2:
+        return states
+    return np.where(states == UNSEEN, np.nan, states.astype(np.float64))[:, None]
 
 
 def refuse_no_list(trajectories: Any) -> None:
@@ -53,8 +83,11 @@ def require_same_kind(arrays: list[Array]) -> None:
             )
 
 
-def as_trajectory(index: int | str, item: Any) -> Array:
-    """Return ``(T,)`` integers or ``(T, d)`` floats with at least two states."""
+def as_trajectory(index: int | str, item: Any, *, infer: bool = False) -> Array:
+    """Return ``(T,)`` integers or ``(T, d)`` floats with at least two states.
+
+    With `infer` any number of states, which may be marked as unseen.
+    """
     array = as_array(f"trajectory {index}", item)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"trajectory {index} must hold integers or floats, got dtype {array.dtype}")
@@ -63,21 +96,30 @@ def as_trajectory(index: int | str, item: Any) -> Array:
             f"trajectory {index} must be (T,) or (T, d), got shape {array.shape}; "
             "wrap a single trajectory in a list: Demonstrations([trajectory])"
         )
-    if len(array) < 2:
+    if len(array) < 2 and not infer:
         raise ValueError(
             f"trajectory {index} has {len(array)} state(s); a transition needs two: leave it out"
         )
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return as_integer_states(f"trajectory {index}", array)
     if array.ndim == 2 and array.shape[1] == 0:
         raise ValueError(f"trajectory {index} has states without any dimension")
-    return as_real_states(f"trajectory {index}", array)
+    read = as_integer_states if array.ndim == 1 and array.dtype.kind in "iu" else as_real_states
+    states = read(f"trajectory {index}", array, unseen_ok=True)
+    hidden = is_hidden(states)
+    if hidden.any() and not infer:
+        where = int(np.argmax(hidden))
+        raise SettingError(
+            f"trajectory {index} holds {states[where].tolist()} at index {where}: leave the state "
+            "out (splitting its trajectory there), or have it inferred as an unseen one by ",
+            Setting("missing", ("infer",)),
+        )
+    return states
 
 
-def as_integer_states(name: str, array: Array) -> Array:
-    """Return 64-bit integers, refused where negative."""
-    if array.min(initial=0) < 0:
-        where = int(np.argmax(array < 0))
+def as_integer_states(name: str, array: Array, *, unseen_ok: bool = False) -> Array:
+    """Return 64-bit integers, refused where negative (`unseen_ok`: unless marked as unseen)."""
+    least = UNSEEN if unseen_ok else 0
+    if array.min(initial=0) < least:
+        where = int(np.argmax(array < least))
         raise ValueError(
             f"{name} holds the negative state {array[where]} at index {where}; "
             "integer states count from 0"
@@ -91,17 +133,17 @@ def as_integer_states(name: str, array: Array) -> Array:
     return array.astype(np.int64)
 
 
-def as_real_states(name: str, array: Array) -> Array:
-    """Return ``(n, d)`` floats, refused where not finite."""
+def as_real_states(name: str, array: Array, *, unseen_ok: bool = False) -> Array:
+    """Return ``(n, d)`` floats, refused where not finite (`unseen_ok`: where infinite)."""
     array = array.astype(np.float64)
     if array.ndim == 1:
         array = array[:, None]
-    bad = ~np.isfinite(array).all(axis=1)
+    bad = (np.isinf(array) if unseen_ok else ~np.isfinite(array)).any(axis=1)
     if bad.any():
         where = int(np.argmax(bad))
         raise ValueError(
-            f"{name} holds {array[where].tolist()} at index {where}; "
-            "leave it out (splitting its trajectory there) or impute the state first"
+            f"{name} holds {array[where].tolist()} at index {where}; states are finite numbers: "
+            "leave it out"
         )
     return array + 0.0  # -0.0 and 0.0 are one state
 

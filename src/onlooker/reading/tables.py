@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.reading.tracks import Table
+from onlooker.reading.cleaning import clean
+from onlooker.reading.tracks import Cleaning, Table, Tracks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,29 @@ def column_names(
     return state_columns, others
 
 
-def read_table(
+def read_dataframe(
+    frame: pd.DataFrame,
+    states: str | Sequence[str],
+    trajectory: str | None,
+    time: str | None,
+    cleaning: Mapping[str, Any],
+) -> Tracks:
+    """Read and clean the columns of a data frame."""
+    return clean(load_dataframe(frame, states, trajectory, time), Cleaning(**cleaning))
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    states: str | Sequence[str],
+    trajectory: str | None,
+    time: str | None,
+    cleaning: Mapping[str, Any],
+) -> Tracks:
+    """Read and clean the columns of a parquet file."""
+    return clean(load_parquet(path, states, trajectory, time), Cleaning(**cleaning))
+
+
+def load_dataframe(
     frame: pd.DataFrame, states: str | Sequence[str], trajectory: str | None, time: str | None
 ) -> Table:
     """The columns of a data frame as arrays."""
@@ -288,14 +311,14 @@ def load_parquet(
     states: str | Sequence[str],
     trajectory: str | None,
     time: str | None,
-) -> pd.DataFrame:
-    """Read only the columns needed from a parquet file."""
+) -> Table:
+    """The columns of a parquet file as arrays; others are not read."""
     import pandas as pd
 
     state_columns, others = column_names(states, trajectory, time)
     columns = list(dict.fromkeys(state_columns + others))
     try:
-        return pd.read_parquet(path, columns=columns)
+        frame = pd.read_parquet(path, columns=columns)
     except ImportError as error:
         raise ImportError(
             "reading parquet needs pyarrow: pip install 'onlooker[parquet]'"
@@ -310,6 +333,7 @@ def load_parquet(
                     f"{os.fspath(path)} has no column {name!r}; it has {found}"
                 ) from error
         raise ValueError(f"cannot read {os.fspath(path)}: {error}") from error
+    return load_dataframe(frame, states, trajectory, time)
 
 
 def _parquet_columns(path: str | os.PathLike[str]) -> list[str]:

@@ -11,9 +11,10 @@ from typing import Any, Literal, Self, TypedDict, get_args
 
 import numpy as np
 
-from onlooker.checks import Array, positive_number
+from onlooker.checks import Array, Setting, SettingError, Wording, one_of, positive_number
+from onlooker.reading.states import as_positions
 
-Missing = Literal["error", "drop", "split", "interpolate"]
+Missing = Literal["error", "drop", "split", "interpolate", "infer"]
 Duplicates = Literal["error", "first", "last", "mean"]
 Gaps = Literal["keep", "split", "resample", "error"]
 Duration = float | str | timedelta | np.timedelta64
@@ -29,8 +30,8 @@ class CleaningOptions(TypedDict, total=False):
     duplicates: Duplicates
     gaps: Gaps
     gap: Duration | None
-    every: Duration | None
-    longest: Duration | None
+    interval: Duration | None
+    max_gap: Duration | None
     periodic: Mapping[Any, float] | None
 
 
@@ -40,10 +41,12 @@ class Cleaning:
 
     Parameters
     ----------
-    missing : "error", "drop", "split" or "interpolate"
+    missing : "error", "drop", "split", "interpolate" or "infer"
         What to do with rows whose state is not a finite number: refuse, leave them out, split
-        the trajectory there, or fill them in linearly in time (in rows, without a time). A row
-        without a trajectory or a time has no place: it is refused ("error") or dropped (else).
+        the trajectory there, fill them in linearly in time (in rows, without a time), or keep
+        them as unseen states, which inference fills in (those before the first and after the last
+        seen state of a trajectory are left out). A row without a trajectory or a time has no
+        place: it is refused ("error") or dropped (else).
     duplicates : "error", "first", "last" or "mean"
         What to do with rows of one trajectory that share a time.
     gaps : "keep", "split", "resample" or "error"
@@ -51,40 +54,38 @@ class Cleaning:
         leaves them together and warns; "resample" interpolates linearly onto an even grid.
     gap
         A longer step in time is a gap; by default 1.5 times the median step.
-    every
+    interval
         Step of the even grid; by default the median step.
-    longest
-        Longest gap that is interpolated; a longer one splits. By default 3 times `every` for
+    max_gap
+        Longest gap that is interpolated; a longer one splits. By default 3 times `interval` for
         ``gaps="resample"``, without limit for ``missing="interpolate"``.
     periodic
         Period of each column that wraps round, such as ``{"lon": 360}``, for interpolation.
 
     Notes
     -----
-    `gap`, `every` and `longest` are in the unit of the time column; for dates text such as "6h"
-    or "1.5 d", a timedelta, or seconds.
+    `gap`, `interval` and `max_gap` are in the unit of the time column; for dates text such as
+    "6h" or "1.5 d", a timedelta, or seconds.
     """
 
     missing: Missing = "error"
     duplicates: Duplicates = "error"
     gaps: Gaps = "keep"
     gap: Duration | None = None
-    every: Duration | None = None
-    longest: Duration | None = None
+    interval: Duration | None = None
+    max_gap: Duration | None = None
     periodic: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (("missing", Missing), ("duplicates", Duplicates), ("gaps", Gaps)):
-            value = getattr(self, name)
-            if value not in get_args(choices):
-                listed = ", ".join(map(repr, get_args(choices)))
-                raise ValueError(f"{name} must be one of {listed}; got {value!r}")
-        if self.every is not None and self.gaps != "resample":
-            raise ValueError("every is the step of the even grid: it needs gaps='resample'")
-        if self.longest is not None and self.gaps != "resample" and self.missing != "interpolate":
-            raise ValueError(
-                "longest limits what is interpolated: it needs gaps='resample' or "
-                "missing='interpolate'"
+            one_of(name, getattr(self, name), get_args(choices))
+        resample = Setting("gaps", ("resample",))
+        if self.interval is not None and self.gaps != "resample":
+            raise SettingError("interval is the step of the even grid: it needs ", resample)
+        if self.max_gap is not None and self.gaps != "resample" and self.missing != "interpolate":
+            interpolate = Setting("missing", ("interpolate",))
+            raise SettingError(
+                "max_gap limits what is interpolated: it needs ", resample, " or ", interpolate
             )
 
     @classmethod
@@ -135,21 +136,24 @@ class Table:
 
 @dataclass
 class Tracks:
-    """Clean trajectories, one after the other, with the account of how they came about."""
+    """Trajectories one after the other, as every reader returns them."""
 
     states: Array
     offsets: Array
     names: Array | None = None
     times: Array | None = None
-    account: Account | None = None
+    reading: ReadingSummary | None = None
+
+    def as_positions(self) -> Self:
+        """Whole numbers as positions on a line."""
+        return dataclasses.replace(self, states=as_positions(self.states))
 
 
 @dataclass
-class Account:
-    """All that reading found, dropped and changed.
+class ReadingSummary:
+    """What reading found, dropped and changed: ``str()`` in words, `to_dict` in numbers.
 
-    ``str(account)`` tells it in words, `to_dict` in numbers. Unless tracks were resampled,
-    ``rows == states + dropped``.
+    Unless tracks were resampled, ``rows == states + dropped``.
     """
 
     rows: int = 0
@@ -191,7 +195,7 @@ class Account:
     """Places where a trajectory was split."""
     resampled: int | None = None
     """States before resampling."""
-    every: float | None = None
+    interval: float | None = None
     """Step of the even grid."""
     short: int = 0
     """Rows dropped because they were alone in their trajectory or piece."""
@@ -222,14 +226,17 @@ class Account:
         return content | {"dropped": self.dropped, "untouched": self.untouched}
 
     def __str__(self) -> str:
-        """In words, one finding a line."""
-        lines = [
+        return self.describe()
+
+    def describe(self, wording: Wording = str) -> str:
+        """In words, one finding per line; settings are written by `wording`."""
+        first = (
             f"Read {self.rows:,} rows of {counted(self.trajectories, 'trajectory')}; kept "
             f"{counted(self.states, 'state')} in {counted(self.pieces, 'trajectory')}."
-        ]
-        return "\n  ".join([*lines, *self._findings(), *self.notes])
+        )
+        return "\n  ".join([first, *self._findings(wording), *self.notes])
 
-    def _findings(self) -> list[str]:
+    def _findings(self, wording: Wording) -> list[str]:
         found = []
         if self.without_trajectory:
             found.append(f"Dropped {counted(self.without_trajectory, 'row')} without trajectory.")
@@ -240,16 +247,18 @@ class Account:
         if self.duplicates:
             found.append(
                 f"Dropped {counted(self.duplicates, 'row')} that repeated a time "
-                f"(duplicates={self.duplicates_how!r})."
+                f"({wording(Setting('duplicates', (self.duplicates_how,)))})."
             )
         if self.missing:
-            filled = self.missing - self.missing_dropped
+            kept = self.missing - self.missing_dropped
+            how = "to be inferred" if self.missing_how == "infer" else "filled in"
             found.append(
                 f"{counted(self.missing, 'row')} with a missing or infinite state (first "
-                f"{listed(self.missing_rows, self.missing)}): {filled:,} filled in, "
-                f"{self.missing_dropped:,} dropped (missing={self.missing_how!r})."
+                f"{listed(self.missing_rows, self.missing)}): {kept:,} {how}, "
+                f"{self.missing_dropped:,} dropped "
+                f"({wording(Setting('missing', (self.missing_how,)))})."
             )
-        found += self._of_time()
+        found += self._time_findings(wording)
         if self.splits:
             found.append(f"Split at {counted(self.splits, 'place')}.")
         if self.short:
@@ -261,14 +270,15 @@ class Account:
             )
         return found
 
-    def _of_time(self) -> list[str]:
+    def _time_findings(self, wording: Wording) -> list[str]:
         found = []
         if self.gaps or self.off_step:
-            found.append(f"{self.describe_steps()} (gaps={self.gaps_how!r}).")
-        if self.resampled is not None and self.every is not None:
+            chosen = wording(Setting("gaps", (self.gaps_how,)))
+            found.append(f"{self.describe_steps()} ({chosen}).")
+        if self.resampled is not None and self.interval is not None:
             found.append(
                 f"Resampled {counted(self.resampled, 'state')} to {self.states:,}, "
-                f"one every {self._span(self.every)}."
+                f"one every {self._span(self.interval)}."
             )
         return found
 

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onlooker.checks import Advice, Setting
+
 _NAME = "lock"
 
 
-class StoreLockedError(RuntimeError):
+class StoreLockedError(Advice, RuntimeError):
     """Another process writes to the store."""
 
 
@@ -39,8 +41,9 @@ class Lock:
             if holder is not None:
                 raise StoreLockedError(
                     f"{self._directory} is being written by process {holder['pid']} on "
-                    f"{holder['host']}; wait for it, or choose another store (if that machine is "
-                    f"gone, remove {self._path})"
+                    f"{holder['host']}; wait for it, or choose another ",
+                    Setting("store"),
+                    f" (if that machine is gone, remove {self._path})",
                 )
             self._path.write_text(json.dumps(self._mine))
         return self

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker._version import __version__
-from onlooker.checks import Array
+from onlooker.checks import Array, Setting
 from onlooker.files import read_arrays, within, write_arrays, write_atomically
 from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws, join
@@ -235,8 +235,10 @@ class Store:
     def _compare(self, header: dict[str, Any], found: dict[str, Any]) -> None:
         if not self._resume:
             raise StoreMismatchError(
-                f"{self.path} holds a run already; give resume=True to go on with it, "
-                "or choose another store"
+                f"{self.path} holds a run already; give ",
+                Setting("resume", (True,)),
+                " to go on with it, or another ",
+                Setting("store"),
             )
         if found["versions"]["onlooker"] != __version__:
             raise StoreMismatchError(
@@ -249,10 +251,10 @@ class Store:
             if found[name] != header[name]:
                 told = difference(name, found[name], header[name])
                 raise StoreMismatchError(
-                    f"{self.path} holds another run ({told}); choose another store"
+                    f"{self.path} holds another run ({told}); choose another ", Setting("store")
                 )
         raise StoreMismatchError(
-            f"{self.path} holds another run (its data differ); choose another store"
+            f"{self.path} holds another run (its data differ); choose another ", Setting("store")
         )
 
 

@@ -10,7 +10,6 @@ from small_runs import assert_same_draws, quick, ring_dynamics
 from onlooker import Demonstrations, PolicyRecognizer, Posterior, Problem
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
 from onlooker.hyper import LogUniform
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.partitions import DistanceDependent, Mixing
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
@@ -21,13 +20,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWa
 def ring_demos(share=0.4, n=8, seed=0):
     rng = np.random.default_rng(seed)
     walks = [(rng.integers(6) + rng.integers(-1, 2, size=9).cumsum()) % 6 for _ in range(n)]
-    return IncompleteDemonstrations.hiding(Demonstrations(walks), share, seed)
+    return Demonstrations(walks).hide(share, seed)
 
 
 def plane_demos(share=0.3, n=5, seed=0):
     rng = np.random.default_rng(seed)
     tracks = [rng.normal(0, 1, (8, 2)).cumsum(axis=0) for _ in range(n)]
-    return IncompleteDemonstrations.hiding(Demonstrations(tracks), share, seed)
+    return Demonstrations(tracks).hide(share, seed)
 
 
 def problems():
@@ -137,7 +136,7 @@ def test_the_recognizer_takes_incomplete_and_noisy_demonstrations():
 
 
 def test_ends_that_were_not_seen_are_cut_off_and_lone_states_left_out():
-    demos = IncompleteDemonstrations([[-1, 0, -1, 2, -1], [-1, 3, -1], [4, 5]])
+    demos = Demonstrations([[-1, 0, -1, 2, -1], [-1, 3, -1], [4, 5]], missing="infer")
     assert [list(one) for one in demos] == [[0, -1, 2], [4, 5]]
     assert demos.hidden.tolist() == [False, True, False, False, False]
     assert [list(one) for one in demos.split()] == [[4, 5]]
@@ -145,22 +144,36 @@ def test_ends_that_were_not_seen_are_cut_off_and_lone_states_left_out():
 
 
 def test_splitting_keeps_what_was_seen_in_a_row():
-    demos = IncompleteDemonstrations([[[0.0], [1.0], [np.nan], [3.0], [4.0], [5.0], [np.nan]]])
+    demos = Demonstrations(
+        [[[0.0], [1.0], [np.nan], [3.0], [4.0], [5.0], [np.nan]]], missing="infer"
+    )
     assert [one.ravel().tolist() for one in demos.split()] == [[0.0, 1.0], [3.0, 4.0, 5.0]]
-    np.testing.assert_allclose(demos.filled().ravel(), [0, 1, 2, 3, 4, 5])
+    np.testing.assert_allclose(demos.filled().states.ravel(), [0, 1, 2, 3, 4, 5])
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: IncompleteDemonstrations([[0, -2, 1]]), ValueError, "-2 at index 1"),
-        (lambda: IncompleteDemonstrations([[0.0, np.inf, 1.0]]), ValueError, "at index 1"),
-        (lambda: IncompleteDemonstrations([[-1, 1, -1]]), ValueError, "no trajectory has two"),
-        (lambda: IncompleteDemonstrations([["a", "b"]]), TypeError, "trajectory 0"),
-        (lambda: IncompleteDemonstrations([[0, 1], [[0.0, 1.0]] * 2]), ValueError, "kind of state"),
-        (lambda: IncompleteDemonstrations([[0, -1, -1, 1]]).split(), ValueError, "no two states"),
+        (lambda: Demonstrations([[0, -2, 1]], missing="infer"), ValueError, "-2 at index 1"),
+        (lambda: Demonstrations([[0.0, np.inf, 1.0]], missing="infer"), ValueError, "at index 1"),
         (
-            lambda: IncompleteDemonstrations([[[0.0, np.nan]] * 3]).filled(),
+            lambda: Demonstrations([[-1, 1, -1]], missing="infer"),
+            ValueError,
+            "no trajectory has two",
+        ),
+        (lambda: Demonstrations([["a", "b"]], missing="infer"), TypeError, "trajectory 0"),
+        (
+            lambda: Demonstrations([[0, 1], [[0.0, 1.0]] * 2], missing="infer"),
+            ValueError,
+            "kind of state",
+        ),
+        (
+            lambda: Demonstrations([[0, -1, -1, 1]], missing="infer").split(),
+            ValueError,
+            "no two states",
+        ),
+        (
+            lambda: Demonstrations([[[0.0, np.nan]] * 3], missing="infer").filled(),
             ValueError,
             "coordinate 1 was never seen",
         ),
@@ -187,7 +200,7 @@ def test_splitting_keeps_what_was_seen_in_a_row():
             "observation_noise must be",
         ),
         (
-            lambda: IncompleteDemonstrations.hiding(ring_demos(0.0).split(), 1.0),
+            lambda: ring_demos(0.0).hide(1.0),
             ValueError,
             "share",
         ),

@@ -10,10 +10,9 @@ import scipy.stats
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
 from unseen_states import ALPHA, MODELS, run
 
-from onlooker import Problem
+from onlooker import Demonstrations, Problem
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import LogUniform
-from onlooker.incomplete import IncompleteDemonstrations
 from onlooker.missing.positions import draw_positions
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing
 
@@ -161,7 +160,7 @@ def gap_oracle(grid, track, node_of, name, options, sigma=SIGMA):
 @pytest.mark.parametrize("name", ["mixing", "ddcrp"])
 def test_an_unseen_position_matches_the_enumerated_posterior(name):
     track = np.array([[0.0], [1.1], [np.nan], [1.6], [1.0]])
-    demos = IncompleteDemonstrations([track])
+    demos = Demonstrations([track], missing="infer")
     problem = Problem.from_demonstrations(demos, DisplacementDynamics(STEPS, SIGMA))
     prior, _, options = MODELS[name]
     if name == "ddcrp":  # nodes lie on the straight line between those seen
