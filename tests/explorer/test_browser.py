@@ -123,7 +123,7 @@ def test_a_click_shows_what_the_library_says(page_of, views):
     page.wait_for_selector("#detail h3")
     view = views["plane"]
     likely = int(view.policy[5].argmax())
-    assert f"action {likely}" in page.inner_text("#detail")
+    assert f"Likeliest: {view.action_names[likely]}," in page.inner_text("#detail")
     assert f"{round(100 * view.policy[5, likely])}\u00a0%" in page.inner_text("#detail")
 
 

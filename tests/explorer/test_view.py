@@ -271,7 +271,7 @@ def test_a_prior_that_is_code_leaves_nodes_answered_and_other_states_refused(tmp
     view = stored_view(plane_problem(), prior, tmp_path / "run")
     node = view.posterior.problem.states[1].tolist()
     assert sum(at_state(view, node)["mean"]) == pytest.approx(1.0)
-    with pytest.raises(TypeError, match="no rule for states that are no nodes"):
+    with pytest.raises(TypeError, match="states that are no nodes have no weights"):
         at_state(view, [0.0, 0.0])
     assert "metric=" in json.loads(to_json(overview(view)))["run"]["prior"]
 

@@ -51,7 +51,7 @@ def test_scalars_of_the_summary_have_words():
     assert scalar_name(prior, "nu") == "self-link weight ν"
     assert scalar_name(prior, "scale") == "length scale of the decay"
     assert scalar_name(prior, "sigma") == "sigma"  # of the dynamics
-    assert scalar_name(prior, "policy[node 3, action 1]").endswith("node 3, action 1")
+    assert scalar_name(prior, "policy[node 3, action 1]") == "probability of action 1 at node 3"
 
 
 def test_a_short_repr_has_what_is_not_default_and_no_array():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
+    default="demo",
     show_default=True,
     help="Directory for the figure; made if missing.",
 )
@@ -79,6 +79,7 @@ def _report(example: Example) -> Iterator[str]:
     from onlooker.cli.output import table
     from onlooker.findings.opened import OpenedRun
     from onlooker.findings.verdict import verdict
+    from onlooker.findings.words import format_convergence
     from onlooker.metrics import circular_emd
 
     world, posterior = example.config.world(), example.posterior
@@ -107,8 +108,7 @@ def _report(example: Example) -> Iterator[str]:
         "controllers: opposite sectors, one inside and one outside, want the same direction. "
         "Errors are circular earth mover's distances from the expert's action probabilities."
     )
-    words = verdict(OpenedRun.of(posterior))
-    yield " ".join([f"Convergence: {words['title']}.", *words["sentences"]])
+    yield f"Convergence: {format_convergence(verdict(OpenedRun.of(posterior)))}"
 
 
 def _angle(radians: float) -> str:

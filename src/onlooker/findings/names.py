@@ -18,6 +18,7 @@ _COMPASS = [
     "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
     "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW",
 ]  # fmt: skip
+_PROBE = re.compile(r"policy\[node (\d+), action (\d+)\]")
 _FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 
 
@@ -45,9 +46,8 @@ def hyper_text(prior: PartitionPrior[Any], name: str) -> HyperText:
 
 def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
     """What a row of `Posterior.summary` is, in words."""
-    if name.startswith("policy["):
-        inner = name.removeprefix("policy[").removesuffix("]")
-        return f"probability of an action: {inner}"
+    if probe := _PROBE.fullmatch(name):
+        return f"probability of action {probe[2]} at node {probe[1]}"
     text = hyper_text(prior, name)
     return _SCALARS.get(name) or f"{text.name} {text.symbol}".rstrip()
 

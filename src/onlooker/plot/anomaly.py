@@ -1,4 +1,4 @@
-"""Pictures of what scoring found: steps along a trajectory, p-values, areas under ROC curves.
+"""Figures of anomaly scores: steps along a trajectory, a trajectory in the plane, p-values.
 
 Like `onlooker.plot`, every function draws into `ax`, or into a new figure, and returns the axes.
 Needs matplotlib: ``pip install onlooker[plot]``.
@@ -12,7 +12,7 @@ import numpy as np
 
 from onlooker.checks import Array, finite_array
 from onlooker.demonstrations import Demonstrations
-from onlooker.plot import require_matplotlib
+from onlooker.plot.base import ALARM, EXPERT, RECOGNISED, axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["p_values", "track", "trajectory"]
 
-_ACTIONS = "#0072B2"
-_NOISE = "#E69F00"
-_ALARM = "#D55E00"
-_MOST = 5.0  # standard deviations at the end of the colour bar
+_MAX_EXCESS = 5.0  # standard deviations at the end of the colour bar
 
 
 def trajectory(
@@ -32,29 +29,28 @@ def trajectory(
 ) -> Axes:
     """Draw both parts of the surprise along one trajectory, step by step.
 
-    Crosses mark steps that no action explains. If the trajectory changed its ways, at most
-    `false_alarm` being the share of nominal ones that would seem so, the stretch is shaded and
-    the interval of its onset is drawn above it.
+    Crosses mark steps that no action explains. If the trajectory has a change point at the
+    level `false_alarm`, the stretch is shaded and the interval of its onset is drawn above it.
     """
     index = _check_index(scores, index)
-    ax = _axes(ax)
+    ax = axes(ax)
     chosen = scores.steps.trajectory == index
     step = scores.steps.step[chosen]
-    for name, colour in (("action_surprise", _ACTIONS), ("noise_surprise", _NOISE)):
+    for name, colour in (("action_surprise", RECOGNISED), ("noise_surprise", EXPERT)):
         ax.plot(step, getattr(scores.steps, name)[chosen], "o-", color=colour, ms=3, lw=0.8,
                 label=name.replace("_", " "))  # fmt: skip
     ax.axhline(0.0, color="black", lw=0.6)
     lost = ~scores.steps.explained[chosen]
     if lost.any():
         top = np.full(lost.sum(), 0.98)
-        ax.plot(step[lost], top, "x", color=_ALARM, transform=ax.get_xaxis_transform(),
+        ax.plot(step[lost], top, "x", color=ALARM, transform=ax.get_xaxis_transform(),
                 clip_on=False, label="no action explains it")  # fmt: skip
     verdict = scores.trajectories
     if verdict.p_change[index] <= false_alarm and verdict.onset[index] >= 0:
         first, last = verdict.onset[index], verdict.end[index]
-        ax.axvspan(first - 0.5, last + 0.5, color=_ALARM, alpha=0.15, lw=0, label="not nominal")
+        ax.axvspan(first - 0.5, last + 0.5, color=ALARM, alpha=0.15, lw=0, label="not nominal")
         low, high = verdict.onset_low[index] - 0.5, verdict.onset_high[index] + 0.5
-        ax.plot([low, high], [0.97, 0.97], color=_ALARM, lw=3, transform=ax.get_xaxis_transform(),
+        ax.plot([low, high], [0.97, 0.97], color=ALARM, lw=3, transform=ax.get_xaxis_transform(),
                 solid_capstyle="butt", label="onset")  # fmt: skip
     ax.set(
         xlabel="step",
@@ -94,19 +90,19 @@ def track(
             f"demos must lie in the plane, got states of shape {points.shape[1:]}; for integer "
             "states give coordinates="
         )
-    ax = _axes(ax)
+    ax = axes(ax)
     from matplotlib.collections import LineCollection
 
     chosen = scores.steps.trajectory == index
     segments = np.stack([points[:-1], points[1:]], axis=1)
     lines = LineCollection(list(segments), cmap="cividis_r", linewidths=2)
     lines.set_array(scores.steps.action_surprise[chosen])
-    lines.set_clim(-1.0, _MOST)
+    lines.set_clim(-1.0, _MAX_EXCESS)
     ax.add_collection(lines)
     ax.plot(*points[0], "o", color="white", mec="black", ms=5, label="start")
     lost = ~scores.steps.explained[chosen]
     if lost.any():
-        ax.plot(*points[1:][lost].T, "x", color=_ALARM, label="no action explains it")
+        ax.plot(*points[1:][lost].T, "x", color=ALARM, label="no action explains it")
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set(xlabel="x", ylabel="y")
@@ -126,7 +122,7 @@ def p_values(values: Any, ax: Axes | None = None, *, label: str | None = None) -
         raise ValueError("values holds no p-value")
     from scipy.stats import kstwo
 
-    ax = _axes(ax)
+    ax = axes(ax)
     first = not ax.lines
     ax.step(np.r_[0, values, 1], np.r_[0, np.arange(1, len(values) + 1), len(values)] / len(values),
             where="post", label=label)  # fmt: skip
@@ -144,12 +140,3 @@ def _check_index(scores: AnomalyScores, index: int) -> int:
     if not -len(scores) <= index < len(scores):
         raise ValueError(f"index must be below {len(scores)}, the number of trajectories")
     return index % len(scores)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    require_matplotlib()
-    import matplotlib.pyplot as pyplot
-
-    return pyplot.subplots()[1]

@@ -154,13 +154,13 @@ def difference(name: str, there: Any, here: Any) -> str:
 def _told_apart(there: Any, here: Any) -> tuple[str, str]:
     """Both as text, with as many digits as tell them apart."""
     for digits in (4, 8):
-        one, other = _in_words(there, digits), _in_words(here, digits)
+        one, other = _describe(there, digits), _describe(here, digits)
         if one != other:
             return one, other
-    return _in_words(there, 17), _in_words(here, 17)
+    return _describe(there, 17), _describe(here, 17)
 
 
-def _in_words(value: Any, digits: int) -> str:
+def _describe(value: Any, digits: int) -> str:
     """What `encode` made, as a user would write it."""
     if isinstance(value, float):
         return f"{value:.{digits}g}"
@@ -171,7 +171,7 @@ def _in_words(value: Any, digits: int) -> str:
     if "float" in value:
         return str(value["float"])
     of = value.get("params", {key: item for key, item in value.items() if key not in _KINDS})
-    inner = ", ".join(f"{key}={_in_words(item, digits)}" for key, item in of.items())
+    inner = ", ".join(f"{key}={_describe(item, digits)}" for key, item in of.items())
     return f"{value.get('class', value.get('opaque', ''))}({inner})"
 
 

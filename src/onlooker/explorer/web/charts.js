@@ -15,7 +15,8 @@
     const ink = onlooker.ink();
     const left = 34;
     const n = mean.length;
-    const every = Math.max(1, Math.ceil((n * 22) / (width - left)));
+    const brief = names.every((name) => name.length <= 5);
+    const every = Math.max(1, Math.ceil((n * (brief ? 34 : 22)) / (width - left)));
     const top = Math.max(0.05, ...(high || mean), ...(other || []));
     const step = (width - left - 4) / n;
     const y = (p) => 8 + (height - 30) * (1 - p / top);
@@ -29,7 +30,7 @@
       }, svg("title", {}, `${names[j]}: ${percent(mean[j])}${low ? `, ${percent(low[j])} to ${percent(high[j])}` : ""}`)));
       if (low) parts.push(line(x + step / 2, y(low[j]), x + step / 2, y(high[j]), ink.ink, Math.min(2, step * 0.3)));
       if (other) parts.push(line(x + step * 0.05, y(other[j]), x + step * 0.95, y(other[j]), onlooker.isDark() ? "#F0712C" : "#D55E00", 2.5));
-      if (j % every === 0) parts.push(text(x + step / 2, height - 8, String(j)));
+      if (j % every === 0) parts.push(text(x + step / 2, height - 8, brief ? names[j] : String(j)));
     }
     const likely = mean.indexOf(Math.max(...mean));
     return frame(width, height, `Action probabilities; the likeliest is ${names[likely]} with ${percent(mean[likely])}`, parts);

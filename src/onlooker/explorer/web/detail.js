@@ -147,7 +147,7 @@
     const { score, p_combined, p_change, onset, end, n_unexplained } = run.anomaly[k];
     const words = [`Score ${number(score)} (0 is usual, above 3 is rare); of simulated trajectories ${percent(p_combined)} are as odd in some respect.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
-    if (p_change <= 0.05 && onset >= 0) words.push(`It seems to change its ways from step ${onset} to ${end}.`);
+    if (p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
     return el("p", {}, words.join(" "));
   }
 

@@ -78,7 +78,7 @@
       const list = (nodes, value) => el("ul", { class: "plain" }, nodes.slice(0, 6).map((node) => item(node, value)));
       const shaky = run.membership.values.reduce((sum, m) => sum + (m < 0.5), 0) / run.nNodes;
       return put(box,
-        el("p", {}, `${percent(shaky)} of the states are with the others of their cluster in fewer than half of the draws.`),
+        el("p", {}, `${percent(shaky)} of the states have an uncertain region (membership < 50 %).`),
         el("h3", {}, "Least certain which controller"), list(run.unsure.membership, (node) => `with its cluster in ${percent(run.membership.values[node])} of draws`),
         el("h3", {}, "Least certain what is done"), list(run.unsure.policy, (node) => `± ${number(run.spread.values[node], 2)}`),
         el("p", { class: "caption" }, "Membership: mean probability of being together with the other states of its cluster. ±: root of the summed variances of the action probabilities."),
@@ -145,7 +145,7 @@
       el("div", { class: "small-multiples" }, run.traces.rows.map((row) => el("figure", { class: "trace" },
         el("figcaption", { class: "caption" }, row.meaning),
         onlooker.trace(width, onlooker.unpack(row.values), run.traces.step, row.meaning, run.draws.chains)))),
-      el("p", { class: "caption" }, "One line a chain: ", run.draws.chains.map((id, k) => el("span", { class: "chip" },
+      el("p", { class: "caption" }, "One line per chain: ", run.draws.chains.map((id, k) => el("span", { class: "chip" },
         onlooker.svg("svg", { width: 18, height: 8, "aria-hidden": "true" }, onlooker.svg("line", { x1: 0, x2: 18, y1: 4, y2: 4, stroke: onlooker.chainColour(k), "stroke-width": 3 })), `chain ${id}`)),
         run.draws.chains.length > 1 ? "Lines that overlap like one tangle are what one hopes for." : ""),
     ];
