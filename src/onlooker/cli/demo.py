@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
+    default="demo",
     show_default=True,
     help="Directory for the figure; made if missing.",
 )

@@ -44,7 +44,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("run"),
+    default="run",
     show_default=True,
     help="Directory for the draws, stored while sampling.",
 )

@@ -184,7 +184,7 @@ def _state(state: Any) -> str:
 def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
-    names = run.columns if run.is_discrete else run.axes
+    names = run.axes
     columns: dict[str, list[Any]] = {}
     for dim, name in enumerate(names):
         columns[name] = [

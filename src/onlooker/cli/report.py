@@ -15,7 +15,7 @@ from onlooker.cli.output import has_browser
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
+    default="report.html",
     show_default=True,
     help="File to write.",
 )

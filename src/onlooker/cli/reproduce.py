@@ -17,7 +17,7 @@ import click
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduction"),
+    default="reproduction",
     show_default=True,
     help="Directory for the results, one folder per experiment; finished runs are kept.",
 )

@@ -90,7 +90,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         if found is None:
             record.write(output)
         posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
-    run = OpenedRun.of(posterior, record if found is None else Record.of(output), output)
+    run = OpenedRun.of(posterior, record if found is None else Record.read(output), output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
 
