@@ -54,6 +54,7 @@ suppress_warnings = ["ref.python"]  # `n_actions` is the name of many things
 linkcheck_ignore = ["https?:", "mailto:"]  # there may be no network
 
 highlight_language = "text"
+smartquotes = False  # two dashes of an option are no en dash
 
 # Pages. Headings down to the fourth level can be linked to as [...](page.md#the-heading).
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

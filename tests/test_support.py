@@ -33,9 +33,10 @@ def imported(path):
             yield node.module
 
 
-def test_no_test_imports_a_benchmark():
+def test_tests_import_neither_benchmarks_nor_each_other():
     for path in TESTS.rglob("*.py"):
-        assert not [name for name in imported(path) if name.startswith("benchmarks")], path
+        names = list(imported(path))
+        assert not [name for name in names if name.startswith(("benchmarks", "test_"))], path
 
 
 # -- kernels --------------------------------------------------------------------------------------

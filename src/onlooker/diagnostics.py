@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from onlooker.posterior import Posterior
 
-MOST_R_HAT = 1.01
-LEAST_ESS = 100  # a chain
+MAX_R_HAT = 1.01
+MIN_ESS = 100  # a chain
 _PROBES = 5  # nodes whose policy is watched
 _AT_BOUND = 0.05  # of a prior's range of ln x
-_FEWEST = 4  # draws that split chains can be compared by
+_MIN_DRAWS = 4  # draws that split chains can be compared by
 
 
 def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
@@ -83,7 +83,7 @@ def scalar_row(values: Array) -> dict[str, float]:
     spread = float(values.std(ddof=1)) if values.size > 1 else np.nan
     row = {"mean": float(values.mean()), "sd": spread, "q5": float(low), "q95": float(high)}
     names = ("mcse_mean", "ess_bulk", "ess_tail", "r_hat")
-    if values.shape[1] < _FEWEST or (values == values[0, 0]).all():
+    if values.shape[1] < _MIN_DRAWS or (values == values[0, 0]).all():
         return row | dict.fromkeys(names, np.nan)
     if (values == values[:, :1]).all():  # chains are stuck, each somewhere else
         return row | dict(zip(names, (np.nan, 0.0, 0.0, np.inf), strict=True))
@@ -101,7 +101,7 @@ def scalar_row(values: Array) -> dict[str, float]:
 
 def check_convergence(posterior: Posterior) -> None:
     """Warn if R-hat exceeds 1.01 or a chain's effective sample size is below 100."""
-    if posterior.n_draws < _FEWEST:
+    if posterior.n_draws < _MIN_DRAWS:
         warn(
             f"{posterior.n_draws} draws are too few to tell whether the chains have converged; "
             "raise draws",
@@ -111,18 +111,18 @@ def check_convergence(posterior: Posterior) -> None:
     table = summary(posterior)
     told = []
     r_hat = table["r_hat"].dropna()
-    bad = r_hat[r_hat > MOST_R_HAT].sort_values(ascending=False)
+    bad = r_hat[r_hat > MAX_R_HAT].sort_values(ascending=False)
     if len(bad):
         told.append(
-            f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MOST_R_HAT}: the "
+            f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MAX_R_HAT}: the "
             f"chains have not mixed; raise tune and draws{_hint(posterior)}"
         )
     ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna() / posterior.n_chains
-    bad = ess[ess < LEAST_ESS].sort_values()
+    bad = ess[ess < MIN_ESS].sort_values()
     if len(bad):
         told.append(
             f"the effective sample size is {bad.iloc[0]:.0f} a chain for {bad.index[0]}"
-            f"{_others(bad)}, below {LEAST_ESS}: raise draws"
+            f"{_others(bad)}, below {MIN_ESS}: raise draws"
         )
     if told:
         warn(". ".join(told), ConvergenceWarning)

@@ -198,7 +198,7 @@ def test_a_parameter_with_the_name_of_another_is_refused():
         parameters = {"alpha": Exponential(0.5)}  # noqa: RUF012
 
     with pytest.raises(ValueError, match="'alpha', the name of another"):
-        problem_of(Clash())
+        quick(problem_of(Clash()), Mixing(2))
 
 
 def test_noise_that_data_do_not_show_must_be_fixed():

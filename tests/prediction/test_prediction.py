@@ -317,7 +317,7 @@ def test_bad_arguments_of_policy_are_refused_by_name(options, message):
 
 def test_local_weights_and_neighbours_need_a_spatial_prior():
     posterior = made_up(PROBLEM, Mixing(3))
-    with pytest.raises(ValueError, match="spatial"):
+    with pytest.raises(ValueError, match="must be one of 'average', 'map'; got 'local'"):
         posterior.policy(QUERIES, extrapolate="local")
     with pytest.raises(ValueError, match="n_neighbors"):
         posterior.policy(QUERIES, n_neighbors=3)

@@ -11,7 +11,7 @@ from onlooker.checks import Array
 
 ENTRIES = 1 << 21  # numbers in a table at a time
 _BLOCK = 1 << 17  # the same of log-likelihoods: what stays in the cache is done twice as fast
-FEW = 10  # exceedances below which a Monte Carlo p-value is worth more replicates
+MIN_EXCEEDANCES = 10  # exceedances below which a Monte Carlo p-value is worth more replicates
 GROWTH = 5  # times as many replicates in each further round
 
 Tick = Callable[[int], None]
@@ -151,7 +151,7 @@ class Predictive:
         sd = np.sqrt(np.maximum(squares / n_replicates - sums**2, 0.0))
         tried = np.full(len(self), n_replicates)
         for more in replicate_rounds(n_replicates, most):
-            rare = np.flatnonzero((above < FEW) & np.isfinite(observed))
+            rare = np.flatnonzero((above < MIN_EXCEEDANCES) & np.isfinite(observed))
             for surprise in self._replicates(rare, more, rng, tick):
                 above[rare] += (surprise.total >= observed[rare]).sum(axis=0)
             tried[rare] += more

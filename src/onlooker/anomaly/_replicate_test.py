@@ -10,7 +10,7 @@ from onlooker.anomaly import _kernels
 from onlooker.anomaly._changes import SLACK
 from onlooker.anomaly._predictive import (
     ENTRIES,
-    FEW,
+    MIN_EXCEEDANCES,
     Predictive,
     SimulatedSteps,
     Surprise,
@@ -83,7 +83,7 @@ class ReplicateTest:
         left = np.arange(len(which))
         for more in [*replicate_rounds(self.n_replicates, self.most), 0]:
             out[left], beyond = rank(observed[left], pool)
-            rare = beyond < FEW
+            rare = beyond < MIN_EXCEEDANCES
             left = left[rare]
             if more == 0 or len(left) == 0:
                 break

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.anomaly._changes import locate
-from onlooker.anomaly._predictive import FEW, Predictive, SimulatedSteps, misfit, same_state
+from onlooker.anomaly._predictive import (
+    MIN_EXCEEDANCES,
+    Predictive,
+    SimulatedSteps,
+    misfit,
+    same_state,
+)
 from onlooker.anomaly._replicate_policy import DrawnPolicies, KnownPolicy, ReplicatePolicy
 from onlooker.anomaly._replicate_test import MIN_SD, ReplicateTest
 from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
@@ -162,7 +168,7 @@ class _Options:
         max_step_score: float,
         interval: float,
     ) -> _Options:
-        n_replicates = positive_integer("n_replicates", n_replicates, minimum=FEW)
+        n_replicates = positive_integer("n_replicates", n_replicates, minimum=MIN_EXCEEDANCES)
         most = positive_integer("max_replicates", max_replicates)
         max_misfit = positive_number("max_misfit", max_misfit)
         max_step_score = positive_number("max_step_score", max_step_score)

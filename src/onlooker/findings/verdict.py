@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlooker.diagnostics import LEAST_ESS, MOST_R_HAT
+from onlooker.diagnostics import MAX_R_HAT, MIN_ESS
 from onlooker.findings.names import scalar_name
 from onlooker.reading.tracks import counted
 
@@ -66,7 +66,7 @@ def _unknown(sentence: str) -> dict[str, Any]:
 
 
 def _level(r_hat: float, ess: float) -> Level:
-    if r_hat <= MOST_R_HAT and ess >= LEAST_ESS:
+    if r_hat <= MAX_R_HAT and ess >= MIN_ESS:
         return "good"
     return "fair" if r_hat <= _FAIR_R_HAT and ess >= _FAIR_ESS else "bad"
 
@@ -74,8 +74,8 @@ def _level(r_hat: float, ess: float) -> Level:
 def _agreement(r_hat: float, quantity: str, run: OpenedRun) -> str:
     n_chains = run.posterior.n_chains
     who = f"The {n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
-    scale = f"(1 is perfect, up to {MOST_R_HAT} is fine)"
-    if r_hat <= MOST_R_HAT:
+    scale = f"(1 is perfect, up to {MAX_R_HAT} is fine)"
+    if r_hat <= MAX_R_HAT:
         return f"{who} agree: R-hat is at most {r_hat:.3f} {scale}."
     if not math.isfinite(r_hat):
         return f"{who} are stuck at different values of the {quantity}."
@@ -83,8 +83,8 @@ def _agreement(r_hat: float, quantity: str, run: OpenedRun) -> str:
 
 
 def _precision(ess: float, quantity: str) -> str:
-    enough = f"aim for {LEAST_ESS}"
-    if ess >= LEAST_ESS:
+    enough = f"aim for {MIN_ESS}"
+    if ess >= MIN_ESS:
         enough = "enough for means and 90 % intervals"
     return f"The {quantity} has the least effective sample size, {ess:.0f} per chain ({enough})."
 
@@ -101,7 +101,7 @@ def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
 
 def _remedy(r_hat: float, run: OpenedRun) -> str:
     """In the words of the command line, if the run was made by it."""
-    mixed, by_command = r_hat <= MOST_R_HAT, run.record.file is not None
+    mixed, by_command = r_hat <= MAX_R_HAT, run.record.file is not None
     if by_command and mixed:
         return "The same command with --resume and more --draws continues the run"
     if by_command:
@@ -118,7 +118,7 @@ def table_rows(run: OpenedRun) -> list[dict[str, Any]]:
         words = scalar_name(run.posterior.prior, str(name))
         values |= {"name": str(name), "meaning": words, "ess": _number(ess)}
         r_hat = row["r_hat"]
-        values["fine"] = bool(np.isnan(r_hat) or r_hat <= MOST_R_HAT)
+        values["fine"] = bool(np.isnan(r_hat) or r_hat <= MAX_R_HAT)
         rows.append(values)
     return rows
 

@@ -100,7 +100,7 @@ class Predictor:
     seed
         Of the controllers that intervals are made of.
     keep_counts
-        Hold the counts of all draws in memory, however many: for who asks often.
+        Hold the counts of all draws in memory, however many: for frequent queries.
     """
 
     def __init__(
@@ -163,11 +163,11 @@ class Predictor:
         rows = self._rows(self.draws.labels)
         cost = np.maximum(rows * self.problem.n_actions, self.problem.n_nodes)
         block = np.cumsum(cost) // _ENTRIES
-        kept = []
+        kept, keep = [], self.keep_counts or block[0] == block[-1]
         for number in np.unique(block):
             chosen = np.flatnonzero(block == number)
             clusters = self._count(chosen, rows[chosen])
-            if self.keep_counts or len(chosen) == len(rows):
+            if keep:
                 kept.append(clusters)
             yield clusters
         self._kept = kept
