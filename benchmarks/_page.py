@@ -21,8 +21,7 @@ PAGE = _results.ROOT / "docs" / "benchmarks.md"
 IMAGES = _results.ROOT / "docs" / "images"
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _COLOURS = (
-    "#000000", "#999999", "#56B4E9", "#0072B2", "#004466", "#009E73", "#E69F00", "#D55E00",
-    "#CC79A7",
+    "#000000", "#999999", "#56B4E9", "#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7",
 )  # fmt: skip
 
 

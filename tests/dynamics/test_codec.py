@@ -1,14 +1,21 @@
 """Stores keep dynamics that are made of others, and never let a file choose what code runs."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from onlooker import Posterior, Problem, sample
-from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, GymnasiumDynamics
+from onlooker.dynamics import (
+    DisplacementDynamics,
+    GeographicDynamics,
+    GymnasiumDynamics,
+    SlipperyDynamics,
+)
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
 from onlooker.dynamics.features import Elapsed, Feature, FeatureDynamics, Heading, day_of_year
+from onlooker.hyper import Beta
 from onlooker.partitions import ChineseRestaurant
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -16,8 +23,8 @@ gymnasium = pytest.importorskip("gymnasium")
 
 def there_and_back(dynamics):
     arrays = {}
-    told = json.loads(json.dumps(encode_dynamics(dynamics, arrays)))
-    return told, decode_dynamics(told, arrays)
+    description = json.loads(json.dumps(encode_dynamics(dynamics, arrays)))
+    return description, decode_dynamics(description, arrays)
 
 
 def moves(dynamics, states, seed=0):
@@ -45,6 +52,47 @@ def test_features_keep_their_weights_and_the_interval():
     np.testing.assert_array_equal(moves(back, states), moves(dynamics, states))
 
 
+def test_tables_within_tables_keep_their_success():
+    table = rng(0).dirichlet(np.ones(3), size=(3, 2))
+    dynamics = SlipperyDynamics(SlipperyDynamics(table, success=0.7), success=Beta(3.0, 1.0))
+    _, back = there_and_back(dynamics)
+    assert back.intended.success == 0.7
+    assert back.parameters == dynamics.parameters
+    np.testing.assert_array_equal(back.toarray(), dynamics.toarray())
+
+
+class _Windy(DisplacementDynamics):
+    """Moves differently, whatever its steps are."""
+
+
+def test_a_subclass_of_the_users_own_is_only_named():
+    arrays = {}
+    assert "opaque" in encode_dynamics(_Windy.compass(4), arrays)
+    assert not arrays
+
+
+@dataclass(frozen=True)
+class _MyPrior:
+    mean: float = 1.0
+
+    def logpdf(self, value):
+        return -value
+
+    def sample(self, rng):
+        return rng.exponential()
+
+
+def test_a_parameter_with_a_prior_of_the_users_own_cannot_be_read_back():
+    dynamics = DisplacementDynamics.compass(4, sigma=_MyPrior())
+    description, back = there_and_back(dynamics)
+    assert description["sigma"]["opaque"] == "_MyPrior"
+    assert back is None
+    slippery = SlipperyDynamics(np.stack([np.eye(2), 1 - np.eye(2)], axis=1), success=0.9)
+    description, arrays = SlipperyDynamics(slippery, success=0.5).to_arrays("dynamics")
+    description["intended"]["success"] = {"opaque": "_MyPrior", "params": {}}
+    assert decode_dynamics(description, arrays) is None
+
+
 class _Mine(Feature):
     def observe(self, moves, times, elapsed):
         return self.weight * moves[:, :1]
@@ -60,8 +108,8 @@ def test_a_feature_of_the_users_own_is_only_named():
 
 def test_a_table_of_an_environment_is_stored_as_a_table():
     dynamics = GymnasiumDynamics(gymnasium.make("FrozenLake-v1"))
-    told, back = there_and_back(dynamics)
-    assert told["class"] == "TabularDynamics"
+    description, back = there_and_back(dynamics)
+    assert description["class"] == "TabularDynamics"
     np.testing.assert_array_equal(back.toarray(), dynamics.toarray())
 
 
@@ -92,8 +140,8 @@ def test_a_simulator_with_functions_of_the_users_own_is_only_named():
 def test_a_file_can_not_choose_a_module_to_import(name):
     arrays = {}
     dynamics = GymnasiumDynamics(gymnasium.make("MountainCar-v0"), sigma=0.1)
-    told = encode_dynamics(dynamics, arrays) | {"id": name}
-    assert decode_dynamics(told, arrays) is None
+    description = encode_dynamics(dynamics, arrays) | {"id": name}
+    assert decode_dynamics(description, arrays) is None
 
 
 def test_what_a_later_version_wrote_is_left_alone():

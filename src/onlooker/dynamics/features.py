@@ -363,11 +363,7 @@ def with_features(
     )
     elapsed = times - np.repeat(times[first], demos.lengths)
     states = wrapped.join(demos.states, moves, times, elapsed)
-    return Demonstrations(
-        np.split(states, demos.offsets[1:-1]),
-        names=demos.names,
-        times=None if demos.times is None else np.split(demos.times, demos.offsets[1:-1]),
-    ), wrapped
+    return demos.with_states(as_states(states, "states with features")), wrapped
 
 
 def _numbers(times: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A complete problem to begin with, where not all was seen, and what was seen of it."""
+"""A first guess of unseen states, which chains start from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onlooker.missing.seen import Incomplete
 def completed(
     demos: Demonstrations, dynamics: Any, nodes: Any, noise: Any
 ) -> tuple[Demonstrations, Incomplete]:
-    """Demonstrations with unseen states filled in somehow, and what was seen of them."""
+    """Demonstrations with a first guess of unseen states, and what was seen of them."""
     discrete = demos.is_discrete
     if noise is not None:
         check_hyper("observation_noise", noise)
