@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from trajectories import any_trajectories, quick
 
 from onlooker import Demonstrations
+from onlooker.baselines.base import as_demonstrations
 from onlooker.demonstrations import as_states, distinct_states
 
 
@@ -407,7 +408,7 @@ def test_a_save_that_fails_leaves_the_old_file_whole(tmp_path, monkeypatch):
 
 def test_whoever_needs_complete_states_is_refused_unseen_ones():
     demos = Demonstrations([[0.0, np.nan, 2.0, 3.0]], missing="infer")
-    for ask in (demos.transitions, demos.distinct):
+    for ask in (demos.transitions, demos.distinct, lambda: as_demonstrations(demos)):
         with pytest.raises(ValueError, match=r"1 of 4 states were not seen.*split\(\)"):
             ask()
     assert Demonstrations(demos).has_unseen

@@ -224,17 +224,19 @@ class Demonstrations:
         """Whether any state was not, or not entirely, seen."""
         return bool(self.hidden.any())
 
-    def _require_seen(self) -> None:
+    def require_seen(self) -> Self:
+        """The demonstrations as they are; refused where a state was not seen."""
         if self.has_unseen:
             raise ValueError(
                 f"{int(self.hidden.sum())} of {len(self.states)} states were not seen: "
                 "Problem.from_demonstrations infers them; for anything else use split(), which "
                 "keeps the pairs of states that were seen one after the other"
             )
+        return self
 
     def transitions(self) -> tuple[Array, Array]:
         """All pairs ``(s_t, s_{t+1})``, pooled, never across two trajectories."""
-        self._require_seen()
+        self.require_seen()
         starts = self.transition_starts()
         return self.states[starts], self.states[starts + 1]
 
@@ -250,7 +252,7 @@ class Demonstrations:
 
     def distinct(self) -> tuple[Array, Array]:
         """The distinct states in order of first appearance, and each state's index among them."""
-        self._require_seen()
+        self.require_seen()
         return distinct_states(self.states)
 
     # -- other states ---------------------------------------------------------------------------

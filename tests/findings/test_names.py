@@ -50,7 +50,8 @@ def test_scalars_of_the_summary_have_words():
     prior = DistanceDependent()
     assert scalar_name(prior, "nu") == "self-link weight ν"
     assert scalar_name(prior, "scale") == "length scale of the decay"
-    assert scalar_name(prior, "sigma") == "sigma"  # of the dynamics
+    assert scalar_name(prior, "sigma") == "noise of a step σ"
+    assert scalar_name(prior, "drift") == "drift"  # a parameter of the user's own dynamics
     assert scalar_name(prior, "policy[node 3, action 1]") == "probability of action 1 at node 3"
 
 

@@ -35,7 +35,7 @@ def test_a_run_of_fit_knows_its_columns_actions_and_how_it_was_read():
 
 def test_a_fresh_run_is_the_one_that_is_read_again(store):
     again = OpenedRun.read(store)
-    fresh = OpenedRun.of(Posterior.load(store), Record.of(store), store)
+    fresh = OpenedRun.of(Posterior.load(store), Record.read(store), store)
     assert fresh.header == again.header
     assert fresh.record == again.record
     assert fresh.progress == again.progress == "Finished: 6 of 6 draws of 2 chains."

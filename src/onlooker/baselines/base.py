@@ -112,8 +112,8 @@ class TabularBaseline(Baseline):
 
 
 def as_demonstrations(demos: Any) -> Demonstrations:
-    """Return `demos`, made into `Demonstrations` where it is not."""
-    return demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+    """Return `demos` as `Demonstrations`, every state of which was seen."""
+    return Demonstrations(demos).require_seen()
 
 
 def explained_log_likelihood(dynamics: Any, demos: Demonstrations) -> Array:

@@ -31,6 +31,10 @@ _TEXTS = {
         "concentration of the controllers",
         "how similar the probabilities of a controller's actions are: below 1 a few stand out",
     ),
+    "sigma": HyperText("σ", "noise of a step", "how far steps are from what actions do exactly"),
+    "step": HyperText("", "length of a step", "the factor by which the actions' steps are scaled"),
+    "success": HyperText("", "probability of success", "how often an action does what it should"),
+    "observation_noise": HyperText("", "observation noise", "how far positions are from the truth"),
 }
 _SCALARS = {
     "n_controllers": "number of controllers",

@@ -91,7 +91,7 @@ class OpenedRun:
 
         require_run(path)
         growing = path.is_dir() and Lock(path).writer() is not None
-        record = Record.of(path)
+        record = Record.read(path)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             header = _read_header(path)
@@ -144,9 +144,11 @@ class OpenedRun:
     @property
     def n_position(self) -> int:
         """Dimension of the position: that of the states without their features."""
-        states = self.posterior.problem.states
-        n_dims = 1 if self.is_discrete else int(states.shape[1])
-        return int(getattr(self.posterior.problem.dynamics, "n_position", n_dims))
+        return int(getattr(self.posterior.problem.dynamics, "n_position", self._n_dims))
+
+    @property
+    def _n_dims(self) -> int:
+        return 1 if self.is_discrete else int(self.posterior.problem.states.shape[1])
 
     @property
     def columns(self) -> list[str]:
@@ -160,10 +162,8 @@ class OpenedRun:
 
     @property
     def axes(self) -> list[str]:
-        """Names of all dimensions of a real state, those of its features last."""
-        return axis_names(
-            self.columns, self.n_position, int(self.posterior.problem.states.shape[1])
-        )
+        """Names of all dimensions of a state, those of its features last."""
+        return axis_names(self.columns, self.n_position, self._n_dims)
 
     @property
     def units(self) -> list[str]:

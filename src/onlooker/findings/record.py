@@ -40,7 +40,7 @@ class Record:
         write_atomically(store / _RECORD, lambda file: file.write(text))
 
     @classmethod
-    def of(cls, store: Path) -> Record:
+    def read(cls, store: Path) -> Record:
         """Read it; an empty one where the run was not made by the command line."""
         try:
             record = json.loads((store / _RECORD).read_text(encoding="utf-8"))
