@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, PartitionPrior
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CLUSTERS = 10
 """Of the priors that need their number."""
-PRIOR = "ddcrp"
+PRIOR = DistanceDependent.key
 """Of a model that names none."""
 OFFSET = 0.01
 """Of a decay that names none."""
@@ -40,14 +40,14 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[A
     return DistanceDependent(**_in_space(DistanceDependent, space, demos, dynamics))
 
 
-def settings(kind: type[PartitionPrior]) -> dict[str, Any]:
+def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:
     """Parameters of a prior that need no tracks."""
     known = {"n_clusters": CLUSTERS, "concentration": CONCENTRATION}
     return {name: value for name, value in known.items() if name in _names(kind)}
 
 
 def settings_from(
-    kind: type[PartitionPrior], demos: Demonstrations, dynamics: Dynamics
+    kind: type[PartitionPrior[Any]], demos: Demonstrations, dynamics: Dynamics
 ) -> dict[str, Any]:
     """Parameters of a prior as the tracks suggest them."""
     if "decay" not in _names(kind):
@@ -56,7 +56,7 @@ def settings_from(
 
 
 def _in_space(
-    kind: type[PartitionPrior], space: Any, demos: Demonstrations, dynamics: Dynamics
+    kind: type[PartitionPrior[Any]], space: Any, demos: Demonstrations, dynamics: Dynamics
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
@@ -72,7 +72,7 @@ def _in_space(
     return given
 
 
-def _names(kind: type[PartitionPrior]) -> list[str]:
+def _names(kind: type[PartitionPrior[Any]]) -> list[str]:
     return [field.name for field in fields(kind)]  # type: ignore[arg-type]
 
 
@@ -99,7 +99,10 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
     lengths = np.linalg.norm(steps_between(position_dynamics(dynamics), before, after), axis=1)
     lengths = lengths[lengths > 0]
     if not len(lengths):
-        raise ValueError("every step of the tracks stands still, so they tell no reach: --scale")
+        raise SettingError(
+            "every step of the tracks stands still, so no length scale follows; give ",
+            Setting("scale"),
+        )
     return float(np.median(lengths))
 
 

@@ -1,4 +1,4 @@
-"""All that onlooker warns of, in one place: to silence one kind, or to make it an error.
+"""All warnings of onlooker, to silence one kind or to make it an error.
 
 Examples
 --------
@@ -27,27 +27,27 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class ChainFailedWarning(UserWarning):
-    """A chain died; the others were kept."""
+    """A chain failed; the others were kept."""
 
 
 class ConvergenceWarning(UserWarning):
-    """The chains disagree, or have drawn too little to tell; a baseline has not settled."""
+    """The chains disagree, or have too few draws to tell; a baseline has not converged."""
 
 
 class DynamicsMisfitWarning(UserWarning):
-    """The steps that were seen are far from what any action does."""
+    """The observed steps are far from what any action does."""
 
 
 class GeometryWarning(UserWarning):
-    """Distances between states are likely not what was meant."""
+    """Distances between states are probably not the intended ones."""
 
 
 class TrackWarning(Advice, UserWarning):
-    """Tracks were read as they are, although something about them asks for a choice."""
+    """Tracks were read as they are, although they need a decision, such as about gaps."""
 
 
 class UnidentifiableActionsWarning(UserWarning):
-    """Some transitions are equally likely under every action: they carry no information."""
+    """Some transitions are equally likely under every action and carry no information."""
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

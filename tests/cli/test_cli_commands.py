@@ -85,7 +85,7 @@ def test_predict_tells_the_distribution_at_a_state(folder):
     result = run("predict", folder / "run", "--at", "1.0,2.0")
     assert result.exit_code == 0, result.output
     assert re.search(
-        r"^State 1, 2, of controller \d+, nearest seen [\d.]+ away:$", result.stdout, re.M
+        r"^State 1, 2, of controller \d+, nearest seen state [\d.]+ away:$", result.stdout, re.M
     )
     assert re.search(r"^[\d.]+° +0\.\d{3} +0\.\d{3} +[01]\.\d{3}$", result.stdout, re.M)
 
@@ -161,7 +161,7 @@ def test_points_that_are_missing_are_named(folder, tmp_path):
     [
         ([], "give states by --at, or a file"),
         (["--at", "1,2", "--states-file", "a.csv"], "give states by --at, or a file"),
-        (["--at", "1,north"], "'1,north' is no state"),
+        (["--at", "1,north"], "'1,north' is not a state"),
         (["--at", "1,nan"], "is not finite"),
         (["--at", "1,2", "--at", "1"], "have different lengths"),
         (["--at", "1,2", "--interval", "1"], "not in the range"),
@@ -314,7 +314,7 @@ def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
     at = next(i for i, line in enumerate(lines) if line.startswith("trajectory"))
     first_two = {line[:5] for line in lines[at + 1 : at + 3]}
     assert first_two == {"new 2", "new 3"}
-    assert "Alarm: 1 of 196 steps that no action explains" in result.stdout
+    assert "Alarm: steps that no action explains, worst first: 1 of 196" in result.stdout
     assert "  new 2, step 24: " in result.stdout
     assert re.search(r"^  new 3: other actions from step \d+", result.stdout, re.M)
 
@@ -387,7 +387,7 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
         "--replicates", 50,
     )  # fmt: skip
     assert found.returncode == 3
-    assert "are anomalous (q_combined <= 0.05)" in found.stdout
+    assert "Anomalous (q_combined <= 0.05): " in found.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
@@ -409,7 +409,7 @@ def test_ctrl_c_ends_with_130_and_the_run_can_be_resumed(folder, tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 130, told
-    assert "Go on with the same command and --resume.\nStopped by Ctrl-C.\n" in told
+    assert "To continue, repeat the command with --resume.\nStopped by Ctrl-C.\n" in told
     assert "Traceback" not in told
     result = run("summary", tmp_path / "run")
     assert "The run was stopped" in result.stdout

@@ -15,6 +15,7 @@ from onlooker.cli import main
 from onlooker.cli.output import plain, table
 from onlooker.fitting import building, model_file
 from onlooker.fitting.schema import DECAYS, HYPER, keys_of
+from onlooker.partitions import PRIORS
 from onlooker.reading.tracks import Cleaning
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
@@ -92,7 +93,7 @@ def test_the_guide_knows_every_option():
 def test_the_guide_knows_every_key_of_a_model():
     text = GUIDE.read_text(encoding="utf-8")
     known = {*keys_of(Cleaning), *model_file.DATA, *model_file.SAMPLING, *model_file.MODEL}
-    for kinds in (building.DYNAMICS, building.PRIORS, building.FEATURES, DECAYS, HYPER):
+    for kinds in (building.DYNAMICS, PRIORS, building.FEATURES, DECAYS, HYPER):
         known |= {*kinds, *(key for make in kinds.values() for key in keys_of(make))}
     assert [key for key in known if not re.search(rf"\b{key}\b", text)] == []
 

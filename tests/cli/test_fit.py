@@ -173,7 +173,7 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
         "--speeds", 1, "--model", sea / "model.toml", *SMALL, "--output", tmp_path / "run",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "Features beside the position: heading, day_of_year." in result.stdout
+    assert "Features in addition to the position: heading, day_of_year." in result.stdout
     assert "km towards" in result.stdout
     found = Posterior.load(tmp_path / "run")
     assert isinstance(found.problem.dynamics, FeatureDynamics)

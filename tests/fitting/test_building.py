@@ -50,7 +50,7 @@ def test_a_table_is_read_from_any_numpy_file(name, tmp_path):
         ({"file": "two.npz"}, r"two.npz holds several arrays \(table, other\); name one: array"),
         ({"file": "two.npz", "array": "tabel"}, "two.npz has no array 'tabel'.*table.*; it has"),
         ({"file": "none.npy"}, "cannot read .*none.npy: No such file"),
-        ({"file": "text.npy"}, "cannot read .*text.npy: it is no NumPy file"),
+        ({"file": "text.npy"}, "cannot read .*text.npy: it is not a NumPy file"),
         ({"file": "half.npy"}, "half.npy: .*sum to"),
         ({}, r'\[dynamics\] kind = "tabular" needs file'),
     ],

@@ -49,17 +49,18 @@ def test_another_prior_leaves_the_options_of_the_first_behind():
 @pytest.mark.parametrize(
     ("model", "given", "told"),
     [
-        (Model(), {"prior": {"clusters": 3}}, "--clusters means nothing to 'ddcrp'"),
-        (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale means nothing to 'crp'"),
-        (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds means nothing to 'compass'"),
+        (Model(), {"prior": {"clusters": 3}}, "--clusters does not apply to 'ddcrp'"),
+        (Model(), {"prior": {"kind": "pots"}}, "--prior must be one of .*; did you mean 'potts'?"),
+        (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale does not apply to 'crp'"),
+        (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds does not apply to 'compass'"),
         (
             Model(dynamics={"kind": "tabular"}),
             {"dynamics": {"directions": 3}},
-            "--directions means nothing to 'tabular'",
+            "--directions does not apply to 'tabular'",
         ),
     ],
 )
-def test_flags_that_mean_nothing_are_refused(model, given, told):
+def test_flags_that_do_not_apply_are_refused(model, given, told):
     with pytest.raises(ValueError, match=told):
         flags(model, **given)
 

@@ -54,18 +54,18 @@ def main(debug: bool) -> None:
     """Watch a system move through its states and recognise the policy behind it."""
 
 
-# In few words, so that the list of commands fits 80 columns: the rest is in each command's help.
-for command, in_short in (
-    (anomaly, "Tell which of new tracks do not behave as a run has learnt."),
+# Short enough for 80 columns; the rest is in each command's help.
+for command, short_help in (
+    (anomaly, "Find new tracks that do not behave as a run has learned."),
     (demo, "Recognise the policy of a simulated expert and draw it."),
-    (explore, "Look at a stored run in the browser, or compare several."),
+    (explore, "Explore a stored run in the browser, or compare several."),
     (fit, "Recognise the policy behind tracks of states."),
-    (predict, "Tell what is done at given states, and how sure that is."),
-    (report, "Write a stored run as one HTML file that needs no network."),
-    (reproduce, "Repeat the paper's experiments: tables, figures, a verdict."),
-    (summary, "Tell what a stored run found, and whether to trust it."),
+    (predict, "Predict the actions at given states, with intervals."),
+    (report, "Write a stored run as a self-contained HTML file."),
+    (reproduce, "Repeat the paper's experiments: tables, figures, a comparison."),
+    (summary, "Summarise a stored run: findings and convergence."),
 ):
-    command.short_help = in_short
+    command.short_help = short_help
     main.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""``onlooker anomaly``: are new tracks still the behaviour that was learned?"""
+"""``onlooker anomaly``: do new tracks behave as a run has learned?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.options import TracksCommand, reading_options
-from onlooker.cli.output import print_json, require_folder, table, teller, write_csv
+from onlooker.cli.output import print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from onlooker.anomaly import AnomalyScores
 
 ANOMALOUS = 3  # exit code
-_MOST_ALARMS = 10
+_MAX_ALARMS = 10
 _P_VALUES = {
-    "p_value": "other actions than usual",
-    "p_too_noisy": "steps that fit no action well",
+    "p_value": "unusual actions",
+    "p_too_noisy": "more noise than expected",
     "p_too_exact": "less noise than expected",
-    "p_stopped": "stands still for too long",
-    "p_change": "changed on the way",
+    "p_stopped": "a long stop",
+    "p_change": "a change of behaviour",
 }
 
 
@@ -46,7 +46,7 @@ _P_VALUES = {
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a CSV file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 @click.option(
     "--fail-if-anomalous",
     "level",
@@ -70,14 +70,14 @@ def anomaly(
 ) -> None:
     """Rank tracks by how far they are from the behaviour of a stored run.
 
-    RUN is a directory that `onlooker fit` wrote; FILE holds tracks to judge, best not those of the
+    RUN is a directory that `onlooker fit` wrote; FILE holds the tracks to score, not those of the
     fit. Columns and cleaning are those of the fit unless given. A q-value is a p-value adjusted
     for the number of trajectories.
 
     \b
     Example:
       onlooker anomaly run new_tracks.csv --top 10
-      onlooker anomaly run new_tracks.csv --fail-if-anomalous 0.01 || echo "look at them"
+      onlooker anomaly run new_tracks.csv --fail-if-anomalous 0.01 || echo "see the alarms"
     """
     require_folder(csv_file)
     from onlooker import Demonstrations
@@ -85,18 +85,19 @@ def anomaly(
     from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
     from onlooker.fitting.wording import as_option
+    from onlooker.reading.tracks import counted
 
-    say = teller(as_json)
+    notify = printer(as_json)
     opened = OpenedRun.read(run)
     for note in opened.notes:
-        say(f"Note: {note}")
+        notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
     reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
-    with notes(say):
+    with notes(notify):
         demos = Demonstrations.from_tracks(reading.read(file))
     if demos.reading is not None:
-        say(demos.reading.describe(as_option))
-    with notes(say):
+        notify(demos.reading.describe(as_option))
+    with notes(notify):
         scores = scoring.score(
             opened.posterior,
             opened.with_features(demos),
@@ -106,7 +107,7 @@ def anomaly(
     ranking = scores.ranking(by="p_combined")
     if csv_file is not None:
         write_csv(csv_file, ranking.to_csv())
-        say(f"{csv_file}: {len(ranking):,} trajectories.")
+        notify(f"{csv_file}: {counted(len(ranking), 'trajectory')}.")
     anomalous = (
         [] if level is None else [str(n) for n in ranking.index[ranking["q_combined"] <= level]]
     )
@@ -115,9 +116,8 @@ def anomaly(
     else:
         _print(scores, ranking.head(top), len(ranking))
     if anomalous:
-        say(
-            f"{len(anomalous)} of {len(ranking)} trajectories are anomalous "
-            f"(q_combined <= {level:g})."
+        notify(
+            f"Anomalous (q_combined <= {level:g}): {len(anomalous)} of {len(ranking)} trajectories."
         )
         click.get_current_context().exit(ANOMALOUS)
 
@@ -152,40 +152,40 @@ def _print(scores: AnomalyScores, ranking: pd.DataFrame, total: int) -> None:
         ]
         for name, row in ranking.iterrows()
     ]
-    header = ["trajectory", "steps", "score", "p", "q", "unexplained", "oddest about it"]
+    header = ["trajectory", "steps", "score", "p", "q", "unexplained", "main deviation"]
     click.echo(table(header, rows))
     if total > len(rows):
-        click.echo(f"and {total - len(rows):,} more: --top, --csv or --json tell them")
+        click.echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
     _print_alarms(scores)
     _print_changes(scores, len(rows))
 
 
 def _reason(row: Any) -> str:
     name = min(_P_VALUES, key=lambda key: float(row[key]))
-    return _P_VALUES[name] if row[name] <= 0.05 else "nothing"
+    return _P_VALUES[name] if row[name] <= 0.05 else "none"
 
 
 def _print_alarms(scores: AnomalyScores) -> None:
     steps = scores.to_frame("steps")
     odd = steps[~steps["explained"]].sort_values("misfit", ascending=False, kind="stable")
     if len(odd) == 0:
-        click.echo("No step is without an action that explains it.")
+        click.echo("Every step is explained by some action.")
         return
-    click.echo(f"Alarm: {len(odd):,} of {len(steps):,} steps that no action explains, worst first:")
-    for _, step in odd.head(_MOST_ALARMS).iterrows():
+    click.echo(f"Alarm: steps that no action explains, worst first: {len(odd):,} of {len(steps):,}")
+    for _, step in odd.head(_MAX_ALARMS).iterrows():
         click.echo(f"  {step['trajectory']}, step {step['step']}: {step['misfit']:.3g} sigma off")
-    if len(odd) > _MOST_ALARMS:
-        click.echo(f"  and {len(odd) - _MOST_ALARMS:,} more")
+    if len(odd) > _MAX_ALARMS:
+        click.echo(f"  and {len(odd) - _MAX_ALARMS:,} more")
 
 
 def _print_changes(scores: AnomalyScores, most: int) -> None:
     changes: pd.DataFrame = scores.changes()
     if len(changes) == 0:
-        click.echo("No trajectory changed its ways (at a false alarm in 20).")
+        click.echo("No change points (5 % level).")
         return
-    click.echo("Changes of behaviour within a trajectory (a false alarm in 20):")
+    click.echo("Change points (5 % level):")
     for name, row in changes.head(most).iterrows():
-        what = "other actions" if row["changed"] == "action_surprise" else "steps that fit worse"
+        what = "other actions" if row["changed"] == "action_surprise" else "noisier steps"
         click.echo(
             f"  {name}: {what} from step {row['onset']} ({row['onset_low']} to "
             f"{row['onset_high']}) to {row['end']}, p {row['p_change']:.3g}"

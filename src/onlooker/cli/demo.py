@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     help="Directory for the figure; made if missing.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-@click.option("--draws", type=click.IntRange(min=1), help="Draws of each chain.  [default: 500]")
+@click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 500]")
 @click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 300]")
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one a core]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
 @click.option("--quick", is_flag=True, help="Two short chains: a look in seconds, not a result.")
 @click.option("--show", is_flag=True, help="Open the figure when done.")
 def demo(

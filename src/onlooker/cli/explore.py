@@ -11,15 +11,15 @@ from onlooker.cli.output import has_browser
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--no-browser", is_flag=True, help="Only say where the page is.")
+@click.option("--no-browser", is_flag=True, help="Only print the address of the page.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port.  [default: any that is free]"
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port.  [default: any free one]"
 )
 def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
     """Explore a stored run in the browser; two or more to compare them.
 
-    RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, also while it is
-    still written: the page follows. It is served to this machine only, until Ctrl-C.
+    RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, also while the
+    run is still in progress: the page is updated. It is served to this machine only, until Ctrl-C.
     """
     from onlooker.explorer.server import Explorer
 
@@ -27,8 +27,8 @@ def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
     thread = explorer.start()
     for run in runs:
         if not run.exists():
-            click.echo(f"There is no run {str(run)!r} yet; the page waits for it.", err=True)
-    click.echo(f"{explorer.url}\nCtrl-C ends it.")
+            click.echo(f"There is no run {str(run)!r} yet; the page will wait for it.", err=True)
+    click.echo(f"{explorer.url}\nPress Ctrl-C to stop.")
     try:
         if not no_browser and has_browser():
             click.launch(explorer.url)

@@ -37,10 +37,7 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Columns of a file of tracks, and what to do with what is wrong with it."""
     choices = {
-        "missing": (
-            ["error", "drop", "split", "interpolate", "infer"],
-            "states not seen",
-        ),
+        "missing": (["error", "drop", "split", "interpolate", "infer"], "missing states"),
         "duplicates": (["error", "first", "last", "mean"], "rows that share a time"),
         "gaps": (["keep", "split", "resample", "error"], "gaps in time"),
     }
@@ -50,7 +47,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )(command)
     columns = {
         "time": "Column to sort each trajectory by.",
-        "trajectory": "Column that tells trajectories apart.",
+        "trajectory": "Column that identifies the trajectory.",
     }
     for name, text in columns.items():
         command = click.option(f"--{name}", metavar="COLUMN", help=text)(command)

@@ -1,4 +1,4 @@
-"""What commands write: words, tables, JSON and CSV files."""
+"""Output of the commands: messages, tables, JSON and CSV files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 import click
 
 
-def teller(as_json: bool) -> Callable[[str], None]:
-    """Says things on standard output, or aside where that is for JSON alone."""
+def printer(as_json: bool) -> Callable[[str], None]:
+    """Prints messages on standard output, or on standard error beside JSON."""
 
-    def say(text: str) -> None:
+    def notify(text: str) -> None:
         click.echo(text, err=as_json)
 
-    return say
+    return notify
 
 
 def print_json(value: Any) -> None:

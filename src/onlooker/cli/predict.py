@@ -1,4 +1,4 @@
-"""``onlooker predict``: what is done at any state."""
+"""``onlooker predict``: the policy at any state."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.options import TracksCommand, states_option
-from onlooker.cli.output import number, print_json, require_folder, table, teller, write_csv
+from onlooker.cli.output import number, print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
 
-_MOST_ROWS = 50
-_LEAST = 0.005  # probability of an action that is shown
+_MAX_ROWS = 50
+_MIN_PROBABILITY = 0.005  # of an action that is shown
 
 
 @click.command(cls=TracksCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
-    "--at", multiple=True, metavar="X,Y", help="A state, its numbers separated by commas; again."
+    "--at",
+    multiple=True,
+    metavar="X,Y",
+    help="A state, as comma-separated numbers; repeatable.",
 )
-@click.option("--states-file", type=click.Path(path_type=Path), help="File with one state a row.")
+@click.option("--states-file", type=click.Path(path_type=Path), help="File with one state per row.")
 @states_option("Its columns, as in x,y.  [default: those of the fit]")
 @click.option(
     "--interval",
@@ -35,10 +38,10 @@ _LEAST = 0.005  # probability of an action that is shown
 @click.option(
     "--extrapolate",
     type=click.Choice(["map", "average", "local"]),
-    help="How states that were never visited are placed.  [default: as suits the prior]",
+    help="How unvisited states are assigned.  [default: depends on the prior]",
 )
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a CSV file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def predict(
     run: Path,
     at: tuple[str, ...],
@@ -49,10 +52,10 @@ def predict(
     csv_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Tell what is done at given states: probabilities of all actions, with intervals.
+    """Predict the actions at given states: probabilities of all actions, with intervals.
 
     RUN is a directory that `onlooker fit` wrote, or a file of `Posterior.save`. Where the state has
-    features, give the position alone (as at the beginning of a trajectory) or all of it.
+    features, give the position alone (as at the start of a trajectory) or the whole state.
 
     \b
     Example:
@@ -60,22 +63,23 @@ def predict(
       onlooker predict run --states-file points.csv --csv actions.csv
     """
     if bool(at) == (states_file is not None):
-        raise click.UsageError("give states by --at, or a file of them by --states-file")
+        raise click.UsageError("give states by --at, or a file by --states-file")
     require_folder(csv_file)
     from onlooker.findings.opened import OpenedRun
+    from onlooker.reading.tracks import counted
 
     opened = OpenedRun.read(run)
-    say = teller(as_json)
+    notify = printer(as_json)
     if states_file is None:
         points = _points(at)
     else:
         points = opened.record.reading.changed({}, states=states).read_points(states_file)
     rows = _rows(opened, points, interval, extrapolate)
     for note in opened.notes:
-        say(f"Note: {note}")
+        notify(f"Note: {note}")
     if csv_file is not None:
         _write(csv_file, opened, rows)
-        say(f"{csv_file}: {len(rows):,} states.")
+        notify(f"{csv_file}: {counted(len(rows), 'state')}.")
     if as_json:
         print_json(
             {
@@ -99,7 +103,7 @@ def _points(at: tuple[str, ...]) -> Any:
             state = [float(part) for part in re.split(r"[,\s]+", text.strip().strip("()[]"))]
         except ValueError:
             raise click.BadParameter(
-                f"{text!r} is no state; write numbers like 1.0,2.0", param_hint="--at"
+                f"{text!r} is not a state; write numbers such as 1.0,2.0", param_hint="--at"
             ) from None
         if not np.isfinite(state).all():
             raise click.BadParameter(f"{text!r} is not finite", param_hint="--at")
@@ -138,37 +142,39 @@ def _rows(run: OpenedRun, points: Any, interval: float, extrapolate: Any) -> lis
 
 
 def _one(row: dict[str, Any], interval: float) -> str:
-    """All actions of one state that are worth a line."""
+    """The likely actions of one state."""
+    from onlooker.reading.tracks import counted
+
     order = sorted(range(len(row["names"])), key=lambda j: -row["probability"][j])
-    shown = [j for j in order if row["probability"][j] >= _LEAST]
+    shown = [j for j in order if row["probability"][j] >= _MIN_PROBABILITY]
     cells = [
         [row["names"][j], *(f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))]
         for j in shown
     ]
-    of = f"controller {row['controller']}" if row["controller"] else "a controller of its own"
+    of = f"controller {row['controller']}" if row["controller"] else "a new controller"
     rest = 1 - sum(row["probability"][j] for j in shown)
     left = len(order) - len(shown)
-    told = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
-    end = f"\n{left} other actions together: {rest:.3f}" if left else ""
+    text = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
+    end = f"\n{counted(left, 'other action')} together: {rest:.3f}" if left else ""
     away = row["nearest_seen"]
-    seen = "" if away is None else f", nearest seen {away:.4g} away"
-    return f"State {_state(row['state'])}, of {of}{seen}:\n{told}{end}"
+    seen = "" if away is None else f", nearest seen state {away:.4g} away"
+    return f"State {_state(row['state'])}, of {of}{seen}:\n{text}{end}"
 
 
 def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float) -> str:
-    """One line a state."""
+    """One line per state."""
     cells = []
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         j = row["action"]
         numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
         cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
-    header = [", ".join(run.columns), "controller", "likely", "probability"]
+    header = [", ".join(run.columns), "controller", "action", "probability"]
     last = [] if run.is_discrete else ["nearest seen"]
-    told = table([*header, f"low ({interval:.0%})", "high", *last], cells)
+    text = table([*header, f"low ({interval:.0%})", "high", *last], cells)
     more = len(rows) - len(cells)
-    return f"{told}\nand {more:,} more: --csv or --json tell all" if more > 0 else told
+    return f"{text}\nand {more:,} more: see --csv or --json" if more > 0 else text
 
 
 def _state(state: Any) -> str:

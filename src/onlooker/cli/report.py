@@ -1,4 +1,4 @@
-"""``onlooker report``: a stored run as one page that can be sent to anyone."""
+"""``onlooker report``: a stored run as one page to send to anyone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onlooker.cli.output import has_browser
 )
 @click.option("--show", is_flag=True, help="Open the report when done.")
 def report(run: Path, output: Path, show: bool) -> None:
-    """Write a report of a stored run: one file that needs no other, nor a network.
+    """Write a report of a stored run: one self-contained file that needs no network.
 
     RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, finished or not,
     or a file of `Posterior.save`.
@@ -32,12 +32,14 @@ def report(run: Path, output: Path, show: bool) -> None:
     if not output.parent.is_dir():
         raise click.ClickException(f"there is no directory {str(output.parent)!r} to write to")
     from onlooker.explorer.report import write_report
+    from onlooker.reading.tracks import counted
 
-    told = write_report(run, output, lambda text: click.echo(text, err=True))
+    written = write_report(run, output, lambda text: click.echo(text, err=True))
     click.echo(
-        f"{output}: {told['bytes'] / 1e6:.1f} MB, {told['frames']} draws inside. {told['text']}"
+        f"{output}: {written['bytes'] / 1e6:.1f} MB with {counted(written['frames'], 'draw')}. "
+        f"{written['text']}"
     )
     if show and has_browser():
         click.launch(str(output))
-    if not told["readable"]:
+    if not written["readable"]:
         raise click.ClickException("the run could not be read; the page says why")

@@ -12,14 +12,14 @@ import click
 @click.option(
     "--runs", type=click.IntRange(min=1), help="Monte Carlo runs.  [default: the paper's]"
 )
-@click.option("--quick", is_flag=True, help="Small sizes: a taste in a minute, not a result.")
+@click.option("--quick", is_flag=True, help="Small sizes: a quick look, not a result.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default="reproduction",
     show_default=True,
-    help="Directory for the results, a folder an experiment; finished runs there are kept.",
+    help="Directory for the results, one folder per experiment; finished runs are kept.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option("--fresh", is_flag=True, help="Repeat runs that are finished.")
@@ -41,8 +41,8 @@ def reproduce(
     """Repeat experiments of the paper: tables, figures, and a comparison.
 
     NAME is learning-curves, controllers, partition (Example 1), grid-circular, grid-mdp,
-    robustness (Example 2 a, b, c) or all. A command that was stopped goes on where it was when
-    called again; no finished run is repeated.
+    robustness (Example 2 a, b, c) or all. After an interruption, the same command continues
+    where it stopped; no finished run is repeated.
     """
     from onlooker import experiments, plot
 
@@ -50,12 +50,12 @@ def reproduce(
     unknown = [name for name in chosen if name not in experiments.NAMES]
     if unknown:
         raise click.BadParameter(
-            f"there is no experiment {unknown[0]!r}; there are {', '.join(experiments.NAMES)}, all",
+            f"there is no experiment {unknown[0]!r}; choose {', '.join(experiments.NAMES)} or all",
             param_hint="NAME",
         )
     plot.require_matplotlib()
     if quick and report is not None:
-        raise click.UsageError("--report is for results; --quick gives none")
+        raise click.UsageError("--report needs full results, which --quick does not give")
     output = output / "quick" if quick else output
     output.mkdir(parents=True, exist_ok=True)
     from onlooker.experiments.command import run_and_tell
@@ -69,4 +69,6 @@ def reproduce(
         write_report(output, report)
         click.echo(f"Report: {report}")
     if n_failed:
-        raise click.ClickException(f"{n_failed} runs failed; see above")
+        from onlooker.reading.tracks import counted
+
+        raise click.ClickException(f"{counted(n_failed, 'run')} failed; see above")

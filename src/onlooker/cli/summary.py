@@ -1,4 +1,4 @@
-"""``onlooker summary``: what a stored run says, on a page of text."""
+"""``onlooker summary``: a stored run on a page of text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.cli.output import number, print_json, table, teller
+from onlooker.cli.output import number, print_json, printer, table
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -17,9 +17,9 @@ _SHOWN = ("mean", "sd", "q5", "q95", "ess", "r_hat")
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def summary(run: Path, as_json: bool) -> None:
-    """Tell what a stored run holds and found, and whether to trust it.
+    """Summarise a stored run: data, model, findings and convergence.
 
     RUN is a directory that `onlooker fit` or `sample(store=...)` wrote, finished or not, or a file
     of `Posterior.save`.
@@ -32,14 +32,14 @@ def summary(run: Path, as_json: bool) -> None:
     from onlooker.findings.opened import OpenedRun
 
     opened = OpenedRun.read(run)
-    told = describe(opened)
-    say = teller(as_json)
-    for note in told["notes"]:
-        say(f"Note: {note}")
+    report = describe(opened)
+    notify = printer(as_json)
+    for note in report["notes"]:
+        notify(f"Note: {note}")
     if as_json:
-        print_json(told)
+        print_json(report)
     else:
-        _print(opened, told)
+        _print(opened, report)
 
 
 def describe(run: OpenedRun) -> dict[str, Any]:
@@ -91,40 +91,42 @@ def describe(run: OpenedRun) -> dict[str, Any]:
     }
 
 
-def _print(run: OpenedRun, told: dict[str, Any]) -> None:
+def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
+    from onlooker.reading.tracks import counted
 
-    data, model = told["data"], told["model"]
-    tracks = "" if data["trajectories"] is None else f"{data['trajectories']:,} trajectories, "
+    data, model = report["data"], report["model"]
+    n_tracks = data["trajectories"]
+    tracks = "" if n_tracks is None else f"{counted(n_tracks, 'trajectory')}, "
     source = "" if data["file"] is None else f"{data['file']}: "
     click.echo(
-        f"Data: {source}{tracks}{data['states']:,} distinct states, "
-        f"{data['transitions']:,} transitions."
+        f"Data: {source}{tracks}{counted(data['states'], 'distinct state')}, "
+        f"{counted(data['transitions'], 'transition')}."
     )
     explained = model["explained"]
-    share = "" if explained is None else f"; they explain {explained['share']:.2%} of the steps"
+    share = "" if explained is None else f"; they explain {explained['share']:.2%} of steps"
     click.echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
     click.echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
     click.echo(
-        f"Draws: {model['chains']} chains of {model['draws']:,} after {model['tune']:,} sweeps, "
-        f"seed {model['seed']}."
+        f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
+        f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
     )
-    click.echo(words.format_controllers(told["controllers"]))
-    click.echo("\n".join(words.format_regions(run, told["regions"])))
+    click.echo(words.format_controllers(report["controllers"]))
+    click.echo("\n".join(words.format_regions(run, report["regions"])))
     rows = [
         [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
         if one["inferred"]
         else [name, f"{one['mean']:.4g}", "-", "-", "fixed"]
-        for name, one in told["hyper"].items()
+        for name, one in report["hyper"].items()
     ]
     click.echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))
     rows = [
         [one["meaning"], *(number(one[name]) for name in _SHOWN)]
-        for one in told["diagnostics"]
+        for one in report["diagnostics"]
         if one["r_hat"] is not None or not one["fine"]
     ]
     if rows:
         click.echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
-    click.echo("\n" + words.format_convergence(told["convergence"]))
-    for line in words.format_bounds(run, told["at_bounds"]):
+    click.echo("\n" + words.format_convergence(report["convergence"]))
+    for line in words.format_bounds(run, report["at_bounds"]):
         click.echo(line)

@@ -15,28 +15,12 @@ from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics import features as kinds
 from onlooker.dynamics.base import Dynamics
 from onlooker.fitting.schema import arguments, make_decay, suggestion, tried
-from onlooker.partitions import (
-    ChineseRestaurant,
-    DistanceDependent,
-    Mixing,
-    PartitionPrior,
-    Potts,
-    Static,
-    Uniform,
-)
+from onlooker.partitions import PRIORS, PartitionPrior
 
 if TYPE_CHECKING:
     from onlooker.dynamics.features import Feature
     from onlooker.fitting.model_file import Model
 
-PRIORS: dict[str, type[PartitionPrior]] = {
-    "ddcrp": DistanceDependent,
-    "crp": ChineseRestaurant,
-    "potts": Potts,
-    "mixing": Mixing,
-    "uniform": Uniform,
-    "static": Static,
-}
 FEATURES: dict[str, Any] = {
     "heading": kinds.Heading,
     "speed": kinds.Speed,
@@ -113,7 +97,7 @@ def _load(path: Path) -> Any:
         found = np.load(path, allow_pickle=False)
         return dict(found) if hasattr(found, "files") else found
     except (OSError, ValueError, EOFError) as error:
-        what = getattr(error, "strerror", None) or "it is no NumPy file"
+        what = getattr(error, "strerror", None) or "it is not a NumPy file"
         raise ValueError(f"cannot read {path}: {what}") from error
 
 
@@ -188,7 +172,7 @@ def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> Parti
     return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics))
 
 
-def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior:
+def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior[Any]:
     """The prior of a checked table; `known` are the parameters that it may leave out."""
     kind = PRIORS[table["kind"]]
     given = arguments(kind, table)

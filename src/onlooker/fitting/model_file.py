@@ -32,7 +32,7 @@ from typing import Any
 
 from onlooker.checks import positive_integer
 from onlooker.defaults import PRIOR, settings
-from onlooker.fitting.building import DYNAMICS, FEATURES, PRIORS, prior_from
+from onlooker.fitting.building import DYNAMICS, FEATURES, prior_from
 from onlooker.fitting.schema import (
     Check,
     arguments,
@@ -42,8 +42,10 @@ from onlooker.fitting.schema import (
     keys_of,
     of_type,
     one_of,
+    suggestion,
     tried,
 )
+from onlooker.partitions import PRIORS
 from onlooker.reading.tracks import Cleaning
 
 _text = of_type(str)
@@ -149,7 +151,7 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
     """The model with what flags say instead: they win over the file.
 
     `dynamics` holds directions, speeds, step and sigma; `prior` holds kind, clusters and scale.
-    None is no flag. A flag that means nothing to the model's kind is refused.
+    None is no flag. A flag that does not apply to the model's kind is refused.
     """
     given = {name: value for name, value in dynamics.items() if value is not None}
     moved = dict(model.dynamics)
@@ -164,6 +166,9 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
     chosen = dict(model.prior)
     if wanted:
         kind = wanted.get("kind", chosen.get("kind", PRIOR))
+        if kind not in PRIORS:
+            near = suggestion(kind, PRIORS)
+            raise ValueError(f"--prior must be one of {', '.join(PRIORS)}; got {kind!r}{near}")
         chosen = chosen if kind == chosen.get("kind", kind) else {}
         scale = wanted.pop("scale", None)
         keys = keys_of(PRIORS[kind])
@@ -178,4 +183,4 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
 def _refuse_meaningless(given: Mapping[str, Any], known: Any, kind: str) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"--{name} means nothing to {kind!r}; leave it out")
+            raise ValueError(f"--{name} does not apply to {kind!r}; leave it out")

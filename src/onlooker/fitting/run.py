@@ -30,26 +30,28 @@ from onlooker.runs.store import read_header
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
-Say = Callable[[str], Any]
+Notify = Callable[[str], Any]
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
 
 @contextmanager
-def notes(say: Say, leave_out: type[Warning] | tuple[type[Warning], ...] = ()) -> Iterator[None]:
-    """Tell warnings as notes rather than as Python does."""
-    with warnings.catch_warnings(record=True) as told:
+def notes(
+    notify: Notify, leave_out: type[Warning] | tuple[type[Warning], ...] = ()
+) -> Iterator[None]:
+    """Print warnings as notes rather than as Python does."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     kept = [
         item.message
-        for item in told
+        for item in caught
         if issubclass(item.category, UserWarning | RuntimeWarning)
         and not issubclass(item.category, leave_out)
     ]
     for text in dict.fromkeys(map(worded, kept)):
-        say(f"Note: {text.rstrip('.')}.")
+        notify(f"Note: {text.rstrip('.')}.")
 
 
 def reading_of(file: Path, model: Model) -> Reading:
@@ -60,29 +62,31 @@ def reading_of(file: Path, model: Model) -> Reading:
     return Reading(**data, line=line, cleaning=model.cleaning)
 
 
-def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> OpenedRun:
-    """Read, propose, sample and store; tell on the way what is done."""
+def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify) -> OpenedRun:
+    """Read, propose, sample and store; `notify` is told each step."""
     found = read_header(output)
     if found is not None and not resume:
         raise ValueError(
-            f"{output} holds a run already; give --resume to go on with it, or another --output"
+            f"{output} already holds a run; continue it with --resume, or choose another --output"
         )
     require_file(file)
     reading = reading_of(file, model)
-    with notes(say):
+    with notes(notify):
         demos = Demonstrations.from_tracks(reading.read(file))
     if demos.reading is not None:
-        say(demos.reading.describe(as_option))
+        notify(demos.reading.describe(as_option))
     if reading.trajectory is None:
-        _note_trajectory_columns(file, reading, say)
-    with notes(say):
-        record, demos, problem = prepare(demos, model, reading, say, os.fspath(file))
+        _note_trajectory_columns(file, reading, notify)
+    with notes(notify):
+        record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
         assert problem.dynamics is not None
         prior = make_prior(demos.split(), problem.dynamics, model)
     if demos.is_discrete and not model.prior and isinstance(prior, ChineseRestaurant):
-        say("The space is too large to count the steps between all states: no use of distances.")
-    say(f"Prior: {short_repr(prior)}.")
-    with notes(say, ConvergenceWarning), remove_if_empty(output):
+        notify(
+            "The space is too large for distances between all states: the prior ignores location."
+        )
+    notify(f"Prior: {short_repr(prior)}.")
+    with notes(notify, ConvergenceWarning), remove_if_empty(output):
         if found is None:
             record.write(output)
         posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
@@ -90,18 +94,18 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, say: Say) -> Op
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
 
-def _note_trajectory_columns(file: Path, reading: Reading, say: Say) -> None:
+def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
     used = [*(reading.states or []), *([reading.time] if reading.time else [])]
     for name, n_values, n_rows in trajectory_columns(file, used):
         where = "" if n_rows is None else f" in the first {n_rows:,} rows"
-        say(
+        notify(
             f"Note: column {name!r} has {n_values:,} values{where}; if they are trajectories: "
             f"--trajectory {shlex.quote(name)}"
         )
 
 
 def prepare(
-    demos: Demonstrations, model: Model, reading: Reading, say: Say, file: str
+    demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
 ) -> tuple[Record, Demonstrations, Problem]:
     """Actions and features, what they explain, and the problem they make."""
     seen = demos.split()
@@ -111,7 +115,7 @@ def prepare(
         raise ValueError(
             f"[dynamics] names has {len(names)} names; there are {dynamics.n_actions} actions"
         )
-    explained = _explained(dynamics, seen, say)
+    explained = _explained(dynamics, seen, notify)
     record = Record(
         file=file,
         reading=reading,
@@ -122,16 +126,17 @@ def prepare(
     features = make_features(model)
     if features:
         demos, dynamics = with_features(demos, features, dynamics)
-        say(f"Features beside the position: {', '.join(item['kind'] for item in model.features)}.")
+        kinds = ", ".join(item["kind"] for item in model.features)
+        notify(f"Features in addition to the position: {kinds}.")
     unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
     nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
     return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
 
 
-def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any] | None:
-    """What share of the steps the actions explain, where that can be told."""
+def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
+    """What share of the steps the actions explain, where that is known."""
     if not hasattr(dynamics, "coverage"):
-        say(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
+        notify(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
         return None
     lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
     moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
@@ -140,11 +145,11 @@ def _explained(dynamics: Any, demos: Demonstrations, say: Say) -> dict[str, Any]
     n_speeds = int((lengths > 0).sum())
     per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
     coverage = dynamics.coverage(demos)
-    say(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
-    say(str(coverage))
-    told = coverage.to_dict()
-    told["n_unexplained"] = len(told.pop("unexplained"))
-    return told  # type: ignore[no-any-return]
+    notify(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
+    notify(str(coverage))
+    result = coverage.to_dict()
+    result["n_unexplained"] = len(result.pop("unexplained"))
+    return result  # type: ignore[no-any-return]
 
 
 def _noise(sigma: Any) -> str:
