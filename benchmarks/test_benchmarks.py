@@ -196,14 +196,13 @@ def test_what_runs_only_on_demand_leaves_no_gap_in_the_page():
 
 
 def test_directions_given_actions_are_those_of_simulated_steps():
-    dynamics = GeographicDynamics(
-        [[100.0, 0.0], [-20.0, 30.0], [0.0, -1.0]], np.array([10.0, 40.0, 50.0])
-    )
+    sigma = np.array([10.0, 40.0, 50.0])
+    dynamics = GeographicDynamics([[100.0, 0.0], [-20.0, 30.0], [0.0, -1.0]], sigma)
     shares = _storms.sector_given_action(dynamics)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
     rng = np.random.default_rng(0)
     for a in range(3):
-        moves = dynamics.steps[a] + rng.normal(0, dynamics.sigma[a], (40_000, 2))
+        moves = dynamics.steps[a] + rng.normal(0, sigma[a], (40_000, 2))
         sector = np.round(np.arctan2(moves[:, 1], moves[:, 0]) / (np.pi / 4)).astype(int) % 8
         simulated = np.bincount(sector, minlength=8) / len(moves)
         np.testing.assert_allclose(shares[a], simulated, atol=0.012)
