@@ -296,3 +296,13 @@ def test_sample_refuses_before_any_sampling(changes, error, message):
     arguments = {"problem": problem, "prior": Mixing(2), "draws": 1, "tune": 0, "progress": False}
     with pytest.raises(error, match=message):
         sample(**(arguments | changes))
+
+
+def test_likelihoods_are_refused_where_states_are_unseen_and_the_first_guess_is_named_so():
+    demos = Demonstrations([[[0.0, 0.0], [np.nan, np.nan], [2.0, 0.0]]], missing="infer")
+    problem = Problem.from_demonstrations(demos, DisplacementDynamics.compass(4))
+    with pytest.raises(ValueError, match=r"not seen.*problem\.first_guess"):
+        problem.loglik  # noqa: B018
+    assert problem.first_guess.shape == (2, 4)
+    with pytest.raises(ValueError, match="not seen"):
+        problem.unidentifiable_share  # noqa: B018

@@ -80,7 +80,8 @@ class Problem:
             )
         self._refuse_repeated_states()
         self.node_of = read_only(node_of.astype(np.int64))
-        self.loglik = read_only(_check_loglik(loglik, len(node_of)))
+        self.first_guess = read_only(_check_loglik(loglik, len(node_of)))
+        """``(M, A)``: `loglik`, or, where states are unseen, that of where chains start."""
         self.dynamics: Dynamics | None = None
         self.next_states: Array | None = None
         self.paths: Paths | None = None
@@ -160,6 +161,19 @@ class Problem:
         self.next_states = None if next_states is None else read_only(next_states)
 
     @property
+    def loglik(self) -> Array:
+        """``(M, A)``: ``ln T(s' | s, j)`` of each transition under every action.
+
+        Refused where states were not seen, or not exactly: it differs from draw to draw.
+        """
+        if self.incomplete is not None:
+            raise ValueError(
+                "the likelihoods of the transitions are not known, since some states were not "
+                "seen, or not exactly; problem.first_guess has those that chains start with"
+            )
+        return self.first_guess
+
+    @property
     def parameters(self) -> dict[str, Prior]:
         """Unknown parameters of the dynamics, with their priors."""
         return {} if self.next_states is None else unknown_parameters(self.dynamics)
@@ -186,7 +200,7 @@ class Problem:
     @property
     def n_actions(self) -> int:
         """Number of actions, A."""
-        return int(self.loglik.shape[1])
+        return int(self.first_guess.shape[1])
 
     def __repr__(self) -> str:
         return (
@@ -215,7 +229,7 @@ class Problem:
         order = np.argsort(place_of, kind="stable")
         counts = np.bincount(place_of, minlength=self.n_nodes)
         # each row is scaled to a maximum of 1, so that none underflows whole
-        likelihood = self.loglik[order]
+        likelihood = self.first_guess[order]
         log_scale = likelihood.max(axis=1)
         likelihood -= log_scale[:, None]
         np.exp(likelihood, out=likelihood)

@@ -44,7 +44,7 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
     arrays: dict[str, Array] = {}
     options = {"collapsed": target.collapsed, "tune": schedule.tune, "thin": schedule.thin}
     options["concentration"] = encode(target.concentration, "concentration", arrays)
-    arrays |= {"node_of": problem.node_of, "loglik": problem.loglik, "states": problem.states}
+    arrays |= {"node_of": problem.node_of, "loglik": problem.first_guess, "states": problem.states}
     identity = {"prior": encode(target.prior, "prior", arrays), "options": options}
     identity["seed"] = str(schedule.seed)  # larger than JavaScript's numbers
     ends = {} if problem.next_states is None else {"next_states": problem.next_states}
