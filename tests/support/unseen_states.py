@@ -12,7 +12,7 @@ COORDINATES = np.array([[0.0, 0.0], [0.7, 0.3], [1.5, -0.2]])
 
 
 def _mean_policy(chain):
-    cluster = chain.state.counts.cluster[chain.labels] + chain.alpha
+    cluster = chain.state.counts.cluster[chain.labels] + chain.state.hyper["alpha"]
     return cluster / cluster.sum(axis=1, keepdims=True)
 
 
