@@ -14,10 +14,10 @@ from kill_loop import OPTIONS
 from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick, ring_problem
 
 from onlooker import Posterior, Problem
-from onlooker import sampling as run
 from onlooker.dynamics import TabularDynamics
 from onlooker.files import write_atomically
 from onlooker.hyper import Exponential
+from onlooker.inference import threads
 from onlooker.inference.runner import Runner
 from onlooker.partitions import (
     DistanceDependent,
@@ -25,6 +25,7 @@ from onlooker.partitions import (
     Mixing,
     Potts,
 )
+from onlooker.runs import lock as lock_module
 from onlooker.runs import store
 from onlooker.runs.lock import Lock, StoreLockedError
 from onlooker.runs.store import StoreMismatchError
@@ -35,14 +36,15 @@ HERE = Path(__file__).parents[1] / "support"
 
 
 def _environment():
-    return os.environ | {"PYTHONPATH": str(HERE)}
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.fixture
 def many_parts(monkeypatch):
     """Let every sweep be a part of its own."""
-    monkeypatch.setattr(store, "_LONGEST", 0.0)
-    monkeypatch.setattr(run, "_SLICE", 0.0)
+    monkeypatch.setattr(store, "_MAX_WAIT", 0.0)
+    monkeypatch.setattr(threads, "_SLICE", 0.0)
 
 
 # -- going on -----------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ from small_runs import plane_problem
 from onlooker import sample
 from onlooker.runs import store
 from onlooker.partitions import Mixing
-store._LONGEST = 0.0
+store._MAX_WAIT = 0.0
 sample(plane_problem(), Mixing(3), draws=10**6, tune=5, chains=2, random_state=3,
        store=sys.argv[1], resume=True)
 """
@@ -153,10 +155,10 @@ def test_control_c_keeps_what_was_drawn_and_says_how_to_go_on(tmp_path):
 
 
 def test_without_a_store_control_c_says_what_would_have_helped(monkeypatch, capsys):
-    def interrupted(self, *arguments):
+    def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run._Run, "in_threads", interrupted)
+    monkeypatch.setattr(threads, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         quick(PROBLEM, Mixing(3))
     assert "store=" in capsys.readouterr().err
@@ -287,29 +289,49 @@ def test_a_directory_with_other_files_is_refused(tmp_path):
         Posterior.load(tmp_path)
 
 
-def test_a_second_writer_is_refused_and_a_dead_one_is_succeeded(tmp_path):
+HOLDER = """
+import sys, time
+from pathlib import Path
+from onlooker.runs.lock import Lock
+with Lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_refused_and_a_killed_one_is_succeeded(tmp_path):
     with Lock(tmp_path), pytest.raises(StoreLockedError, match=f"process {os.getpid()}"):
         quick(PROBLEM, Mixing(3), store=tmp_path)
-    child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
-    mine = {"pid": os.getpid(), "host": os.uname().nodename}
-    for stale in (
-        {"pid": child.pid, "host": os.uname().nodename, "started": "long ago"},
-        mine | {"started": "in another life"},  # the process id was used again
-    ):
-        (tmp_path / "lock").write_text(json.dumps(stale))
-        with Lock(tmp_path):
-            assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
-        assert not (tmp_path / "lock").exists()
-    (tmp_path / "lock").write_text('{"pid": 1')  # torn
+    assert not (tmp_path / "lock").exists()
+    command = [sys.executable, "-c", HOLDER, tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        assert Lock(tmp_path).writer()["pid"] == other.pid
+        with pytest.raises(StoreLockedError, match=f"process {other.pid} on "), Lock(tmp_path):
+            pass
+        other.kill()
+    assert (tmp_path / "lock").exists()  # it died without a chance to remove it
+    assert Lock(tmp_path).writer() is None
     with Lock(tmp_path):
-        pass
+        assert Lock(tmp_path).writer()["pid"] == os.getpid()
+    assert not (tmp_path / "lock").exists()
 
 
-def test_a_lock_of_another_machine_is_respected(tmp_path):
-    (tmp_path / "lock").write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": ""}))
-    with pytest.raises(StoreLockedError, match="elsewhere"), Lock(tmp_path):
-        pass
+@pytest.mark.parametrize("text", ["", '{"pid": 1', "[]"])
+def test_a_lock_file_that_nobody_holds_is_taken_whatever_it_says(tmp_path, text):
+    (tmp_path / "lock").write_text(text)
+    assert Lock(tmp_path).writer() is None
+    with Lock(tmp_path) as lock:
+        assert lock.writer()["pid"] == os.getpid()
+
+
+def test_a_lock_that_its_holder_removes_meanwhile_is_not_held_by_two(tmp_path, monkeypatch):
+    first = Lock(tmp_path)
+    first.__enter__()
+    monkeypatch.setattr(lock_module.time, "sleep", lambda _: first.__exit__())
+    with Lock(tmp_path) as second:
+        assert (tmp_path / "lock").exists()
+        assert second.writer()["pid"] == os.getpid()
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
@@ -395,7 +417,7 @@ def test_code_of_your_own_is_not_stored_but_can_be_given_back(tmp_path):
     posterior.save(tmp_path / "p")
     loaded = Posterior.load(tmp_path / "p")
     np.testing.assert_array_equal(loaded.policy(), posterior.policy())
-    with pytest.raises(TypeError, match=r"UnknownPrior.*prior="):
+    with pytest.raises(TypeError, match=r"Mortal.*prior="):
         loaded.policy([[0.0, 0.0]])
     with pytest.raises(ValueError, match="dynamics="):
         loaded.log_predictive([PROBLEM.states[:3]])

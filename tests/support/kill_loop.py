@@ -16,7 +16,7 @@ from pathlib import Path
 from small_runs import plane_problem
 
 from onlooker import sample
-from onlooker import sampling as run
+from onlooker.inference import threads
 from onlooker.partitions import DistanceDependent
 from onlooker.runs import store
 
@@ -25,8 +25,8 @@ OPTIONS = {"draws": 150, "tune": 20, "chains": 2, "random_state": 8, "thin": 2}
 
 def live(path, **options):
     """One run from wherever the last one was killed."""
-    store._LONGEST = 0.0  # a part is always due
-    run._SLICE = 0.0
+    store._MAX_WAIT = 0.0  # a part is always due
+    threads._SLICE = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sample(

@@ -1,122 +1,99 @@
-"""One writer at a time: a lock file that outlives its process only until the next one looks."""
+"""One writer at a time: a lock that the system holds for as long as its process lives."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
-from onlooker.checks import Advice, Setting
-
 _NAME = "lock"
+_TRIES, _WAIT = 5, 0.02  # seconds
 
 
-class StoreLockedError(Advice, RuntimeError):
+class StoreLockedError(RuntimeError):
     """Another process writes to the store."""
 
 
 class Lock:
-    """The right to write into a directory, held by a file that names the process.
+    """The right to write into a directory, held by an open file that names the process.
 
-    A lock whose process is dead is taken over. The start of a process is noted too, since process
-    ids are used again.
+    The system gives the lock back when the process ends, however it ends: nothing is left to be
+    cleaned up after a dead writer.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._path = directory / _NAME
-        self._mine = {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "started": _started(os.getpid()),
-        }
+        self._handle: int | None = None
 
     def __enter__(self) -> Lock:
-        with _critical(self._directory):
-            holder = self.writer()
-            if holder is not None:
-                raise StoreLockedError(
-                    f"{self._directory} is being written by process {holder['pid']} on "
-                    f"{holder['host']}; wait for it, or choose another ",
-                    Setting("store"),
-                    f" (if that machine is gone, remove {self._path})",
-                )
-            self._path.write_text(json.dumps(self._mine))
-        return self
+        for _ in range(_TRIES):
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            # a file that its last holder has just removed is no lock
+            if _try_lock(handle) and _is_at(handle, self._path):
+                self._handle = handle
+                os.truncate(handle, 0)
+                mine = {"pid": os.getpid(), "host": socket.gethostname()}
+                os.write(handle, json.dumps(mine).encode())
+                return self
+            os.close(handle)
+            time.sleep(_WAIT)  # it may have been someone who only looked
+        holder = _read(self._path)
+        raise StoreLockedError(
+            f"{self._directory} is being written by process {holder['pid']} on "
+            f"{holder['host']}; wait for it, or choose another store"
+        )
 
     def __exit__(self, *error: Any) -> None:
-        with _critical(self._directory):
-            if self._holder() == self._mine:
-                self._path.unlink()
+        assert self._handle is not None
+        if os.name != "nt":  # an open file cannot be removed there
+            self._path.unlink(missing_ok=True)
+        os.close(self._handle)
+        self._handle = None
 
     def writer(self) -> dict[str, Any] | None:
-        """Who holds the lock now (``pid``, ``host``); None: nobody that lives."""
-        holder = self._holder()
-        return holder if holder is not None and _alive(holder) else None
-
-    def _holder(self) -> dict[str, Any] | None:
+        """Who holds the lock now (``pid``, ``host``); None: nobody."""
         try:
-            holder = json.loads(self._path.read_text())
-            return holder if {"pid", "host", "started"} <= set(holder) else None
-        except (FileNotFoundError, ValueError, TypeError):
-            return None  # a torn lock was never held: its process died while writing it
+            handle = os.open(self._path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            return None if _try_lock(handle) else _read(self._path)
+        finally:
+            os.close(handle)
 
 
-_GATE = ".gate"
-
-
-@contextlib.contextmanager
-def _critical(directory: Path) -> Iterator[None]:
-    """Look at the lock and take it without anyone in between, where the system can do that."""
+def _try_lock(handle: int) -> bool:
+    """Lock an open file if nobody else does; closing it gives the lock back."""
     try:
-        import fcntl
-    except ImportError:  # Windows: two processes in the same millisecond might both get in
-        yield
-        return
-    # a file open for writing: network file systems lock nothing else
-    handle = os.open(directory / _GATE, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+        if os.name == "nt":
+            import msvcrt
 
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
 
-def _started(pid: int) -> str:
-    """When a process started, as text that no other process with this id shares."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # the name of the program, in brackets, may hold spaces
-        return f"{boot} {Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[19]}"
-    except (OSError, IndexError):
-        return ""
-
-
-def _alive(holder: dict[str, Any]) -> bool:
-    """Whether the process that wrote the lock still runs; another machine's is taken to."""
-    if holder["host"] != socket.gethostname():
-        return True
-    pid = int(holder["pid"])
-    if os.name == "nt":  # os.kill would end the process there
-        return pid == os.getpid() or _exists_on_windows(pid)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         return False
-    except PermissionError:
-        pass  # it runs, under another user
-    return bool(_started(pid) == holder["started"])
+    return True
 
 
-def _exists_on_windows(pid: int) -> bool:
-    import ctypes
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is the one that has this name now."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
 
-    query = 0x1000
-    handle = ctypes.windll.kernel32.OpenProcess(query, False, pid)  # type: ignore[attr-defined]
-    if handle:
-        ctypes.windll.kernel32.CloseHandle(handle)  # type: ignore[attr-defined]
-    return bool(handle)
+
+def _read(path: Path) -> dict[str, Any]:
+    """Who wrote the file; a writer may not have come to that yet."""
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        return {"pid": holder["pid"], "host": holder["host"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"pid": "?", "host": "?"}
