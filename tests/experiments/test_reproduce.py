@@ -58,7 +58,7 @@ def test_failed_runs_are_named_and_the_exit_is_not_zero(toy, tmp_path):
     result = call("toy", "--output", tmp_path, "--runs", 3)
     assert result.exit_code == 1
     assert re.search(r"run 1 failed \(its seed: spawn_key \(1,\)\).*out of luck", result.stdout)
-    assert "1 runs failed" in result.stderr
+    assert "1 run failed" in result.stderr
     assert (tmp_path / "toy" / "toy.png").exists()
 
 
@@ -94,7 +94,7 @@ def test_the_report_holds_counts_claims_figures_and_comparisons(toy, tmp_path):
         (["dance"], "no experiment 'dance'"),
         ([], "Missing argument"),
         (["partition", "--runs", "0"], "0 is not in the range"),
-        (["partition", "--quick", "--report", "page.md"], "--quick gives none"),
+        (["partition", "--quick", "--report", "page.md"], "--quick does not give"),
     ],
 )
 def test_wrong_calls_are_refused_in_words(args, told):

@@ -58,9 +58,9 @@ def reproduce(
         raise click.UsageError("--report needs full results, which --quick does not give")
     output = output / "quick" if quick else output
     output.mkdir(parents=True, exist_ok=True)
-    from onlooker.experiments.command import run_and_tell
+    from onlooker.experiments.command import run_and_print
 
-    n_failed = run_and_tell(
+    n_failed = run_and_print(
         chosen, output, runs=runs, quick=quick, seed=seed, jobs=jobs, fresh=fresh,
     )  # fmt: skip
     if report is not None:

@@ -1,4 +1,4 @@
-"""What ``onlooker reproduce`` does and tells."""
+"""What ``onlooker reproduce`` does and prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onlooker.experiments import load
 from onlooker.experiments.results import Outcome, last_line, reproduce
 
 
-def run_and_tell(
+def run_and_print(
     names: Sequence[str],
     output: Path,
     *,
@@ -25,19 +25,19 @@ def run_and_tell(
     for name in names:
         experiment = load(name)
         config = experiment.config.quick() if quick else experiment.config()
-        wanted = {"seed": seed} | ({} if runs is None else {"runs": runs})
-        config = dataclasses.replace(config, **wanted)
+        given = {"seed": seed} | ({} if runs is None else {"runs": runs})
+        config = dataclasses.replace(config, **given)
         try:
             outcome = reproduce(experiment, config, output, jobs=jobs, fresh=fresh)
         except KeyboardInterrupt:
-            print(f"{name}: finished runs are kept; the same command goes on from there.")
+            print(f"{name}: finished runs are kept; the same command continues from there.")
             raise
-        _tell(name, outcome)
+        _print_outcome(name, outcome)
         n_failed += len(outcome.failures)
     return n_failed
 
 
-def _tell(name: str, outcome: Outcome) -> None:
+def _print_outcome(name: str, outcome: Outcome) -> None:
     for failure in outcome.failures:
         print(
             f"{name}: run {failure.run} failed (its seed: spawn_key ({failure.run},)): "
