@@ -204,20 +204,21 @@ def test_likelihoods_of_the_layout_are_scaled_so_that_no_row_vanishes():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
         problem = Problem([1, 0, 1, 2], loglik)
-    layout = problem.layout
-    assert (layout.likelihood.max(axis=1) == 1).all()
+    data = problem.layout.data
+    assert (data.likelihood.max(axis=1) == 1).all()
     expected = [[1, 1], [1, np.exp(-1)], [1, 0], [1, 0]]
-    np.testing.assert_allclose(layout.likelihood, expected, atol=1e-300)
+    np.testing.assert_allclose(data.likelihood, expected, atol=1e-300)
     np.testing.assert_array_equal(problem.loglik, loglik)  # the layout is a copy
+    assert data.log_scale.tolist() == [-1e300, -1e6, 700.0, -5e4]
 
 
 def test_the_layout_sorts_transitions_by_node_and_keeps_their_order():
     problem = Problem([2, 0, 2, 0, 3], np.log(np.full((5, 1), 0.5)))
-    assert problem.layout.order.tolist() == [1, 3, 0, 2, 4]
-    assert problem.layout.first.tolist() == [0, 2, 2, 4, 5]
+    assert problem.layout.data.order.tolist() == [1, 3, 0, 2, 4]
+    assert problem.layout.data.first.tolist() == [0, 2, 2, 4, 5]
     turned = problem.layout_by(np.array([3, 2, 1, 0]))
-    assert turned.order.tolist() == [4, 0, 2, 1, 3]
-    assert turned.first.tolist() == [0, 1, 3, 3, 5]
+    assert turned.data.order.tolist() == [4, 0, 2, 1, 3]
+    assert turned.data.first.tolist() == [0, 1, 3, 3, 5]
 
 
 # -- honest warnings -------------------------------------------------------------------------------
