@@ -19,6 +19,7 @@ from typing import Any
 
 from jupyter_cache.cache.db import create_db
 from sphinx.util import logging
+from sphinx.util.inspect import TypeAliasForwardRef
 
 import onlooker
 
@@ -48,7 +49,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!onlooker\.).*"),
     # Types of the inside: signatures name them, but nobody needs to make one.
-    ("py:class", r"onlooker\.(gibbs|inference|prediction|problem|runs|partitions\.\w+)\..+"),
+    ("py:class", r"onlooker\.(checks|gibbs|inference|prediction|problem|runs|partitions\.\w+)\..+"),
 ]
 suppress_warnings = ["ref.python"]  # `n_actions` is the name of many things
 linkcheck_ignore = ["https?:", "mailto:"]  # there may be no network
@@ -92,6 +93,7 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {
     name: name for name in ("Array", "ArrayLike", "Floats", "NDArray", "Duration")
 }
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # else unions show the class
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes as a list, beside the properties that autodoc finds itself
 maximum_signature_line_length = 88

@@ -67,7 +67,7 @@ def test_where_a_page_can_be_shown(platform, name, shown, monkeypatch):
 def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):
     result = CliRunner().invoke(main, ["explore", str(tmp_path / "later")])
     assert result.exit_code == 0
-    assert "waits for it" in result.output
+    assert "will wait for it" in result.output
 
 
 def test_without_a_browser_it_serves_until_it_is_stopped(runs, launched):

@@ -121,7 +121,7 @@ def test_the_command_says_what_it_wrote(runs, tmp_path):
     output = tmp_path / "r.html"
     result = CliRunner().invoke(main, ["report", str(runs["line"]), "-o", str(output)])
     assert result.exit_code == 0, result.output
-    assert "60 draws inside" in result.output
+    assert "with 60 draws" in result.output
     assert "Finished" in result.output
     assert output.stat().st_size > 10_000
 

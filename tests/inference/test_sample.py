@@ -58,7 +58,7 @@ def test_chains_follow_the_children_of_the_seed(name):
             labels = posterior.labels[index, draw]
             same = chain.labels[:, None] == chain.labels
             np.testing.assert_array_equal(labels[:, None] == labels, same)
-            if chain.links is not None:
+            if posterior.links is not None:
                 np.testing.assert_array_equal(posterior.links[index, draw], chain.links)
             for key, value in chain.state.hyper.items():
                 assert posterior.hyper[key][index, draw] == value

@@ -104,7 +104,7 @@ def test_row_sums_and_log_prior_follow_the_drawn_decay():
 
 
 def test_few_graphs_are_kept_where_they_are_large(monkeypatch):
-    monkeypatch.setattr("onlooker.partitions.links.scales._ROOM", 1)
+    monkeypatch.setattr("onlooker.partitions.links.scales._MAX_BYTES", 1)
     grid = ScaleGrid(Geometry(COORDINATES), GaussianDecay(SCALE, 0.1), None, TOLERANCE)
     fresh = ScaleGrid(Geometry(COORDINATES), GaussianDecay(SCALE, 0.1), None, TOLERANCE)
     for index in (0, 2, -1, 2, 0):

@@ -65,7 +65,11 @@ def same(a, b):
         (lambda: DistanceDependent(np.nan), ValueError, "self_link must be finite"),
         (lambda: DistanceDependent(decay=None), TypeError, "decay must be a Decay"),
         (lambda: DistanceDependent(n_neighbors=-1), ValueError, "n_neighbors"),
-        (lambda: DistanceDependent(self_link_step="hmc"), ValueError, "'slice' or 'metropolis'"),
+        (
+            lambda: DistanceDependent(self_link_step="hmc"),
+            ValueError,
+            "one of 'slice', 'metropolis'",
+        ),
         (lambda: DistanceDependent(start="far"), ValueError, "start must be .* got 'far'"),
         (lambda: DistanceDependent(tolerance=0.0), ValueError, "tolerance must be"),
         (lambda: DistanceDependent(tolerance=1.0), ValueError, "tolerance must be"),
