@@ -60,11 +60,8 @@ def log_dm(alpha: float, counts: Array, totals: Array) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_dm_of(counts: Array, tables: Tables) -> float:
-    """``ln DM(ξ)`` of one row of counts, from the tables."""
-    n = 0
-    for j in range(len(counts)):
-        n += counts[j]
+def log_dm_of(counts: Array, n: int, tables: Tables) -> float:
+    """``ln DM(ξ)`` of one row of counts, `n` in all, from the tables."""
     value = -tables.total[n]
     for j in range(len(counts)):
         if counts[j] > 0:

@@ -52,7 +52,8 @@ class Controllers(Update[Any]):
 
     def __call__(self, state: State[Any]) -> Info:
         """Draw the controller of every slot."""
-        state.controllers = controllers_given_counts(state)
+        assert state.controllers is not None
+        draw_controllers(state.controllers, state.counts.cluster, state.tables.alpha, state.rng)
         return NO_INFO
 
 

@@ -73,14 +73,14 @@ def _log_prior(
     A constant similarity contributes ``β · offset · ζ_k``.
     """
     n = slots.n[0]
+    by_weight, by_count = len(prior.log_weight) > 0, len(prior.log_count) > 0
     for p in range(n):
-        out[p] = 0.0
-    if len(prior.log_weight):
-        for p in range(n):
-            out[p] += prior.log_weight[slots.order[p]]
-    if len(prior.log_count):
-        for p in range(n):
-            out[p] += prior.log_count[size[slots.order[p]]]
+        value = 0.0
+        if by_weight:
+            value += prior.log_weight[slots.order[p]]
+        if by_count:
+            value += prior.log_count[size[slots.order[p]]]
+        out[p] = value
     if len(prior.indptr):
         for p in range(n):
             field[slots.order[p]] = prior.offset * size[slots.order[p]]
@@ -157,14 +157,15 @@ def update_indicators(
             close_slot(slots, old)
         _log_prior(log_weights, field, i, labels, counts.size, slots, prior)
         n = slots.n[0]
-        n_played = 0
+        n_played, n_own = 0, 0
         for j in range(n_actions):
             if counts.node[i, j] > 0:
                 played[n_played] = j
                 n_played += 1
+                n_own += counts.node[i, j]
         _add_log_fit(log_weights, played, n_played, i, counts, slots, tables, log_controllers)
         if prior.new > 0:
-            log_weights[n] = np.log(prior.new) + log_dm_of(counts.node[i], tables)
+            log_weights[n] = np.log(prior.new) + log_dm_of(counts.node[i], n_own, tables)
             n += 1
         drawn = draw_log(log_weights, n, rng.random())
         fresh = drawn == slots.n[0]

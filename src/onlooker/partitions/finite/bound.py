@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -97,17 +99,21 @@ class MixingIndicators(Update[Mixture]):
 
     def __init__(self, n_clusters: int) -> None:
         self.n_clusters = n_clusters
+        self._gamma = math.nan
+        self._counting = make_conditional()
 
     def __call__(self, state: State[Mixture]) -> Info:
         """Draw every indicator."""
-        weights = state.partition.weights
+        weights, gamma = state.partition.weights, state.hyper["gamma"]
         if len(weights):
             with np.errstate(divide="ignore"):
                 prior = make_conditional(log_weight=np.log(weights))
-        else:
-            share = state.hyper["gamma"] / self.n_clusters
-            prior = make_conditional(log_count=np.log(np.arange(len(state.labels) + 1) + share))
-        return {"moved": draw_indicators(state, prior)}
+            return {"moved": draw_indicators(state, prior)}
+        if gamma != self._gamma:
+            n = np.arange(len(state.labels) + 1)
+            self._gamma = gamma
+            self._counting = make_conditional(log_count=np.log(n + gamma / self.n_clusters))
+        return {"moved": draw_indicators(state, self._counting)}
 
 
 class MixingConcentration(Update[Mixture]):

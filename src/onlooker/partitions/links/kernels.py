@@ -155,7 +155,7 @@ def _score(n: int, own: int, counts: Counts, tables: Tables, work: Workspace) ->
         if work.part[j] > 0:
             work.played[n_played] = j
             n_played += 1
-    log_dm_own = log_dm_of(work.part, tables)
+    log_dm_own = log_dm_of(work.part, n_own, tables)
     for c in range(n):
         k = work.slot[c]
         ratio = 0.0
