@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import kernels
 
 import onlooker
+from onlooker.compiled import clear_stale
 
 
 def pytest_configure(config):
@@ -18,7 +19,7 @@ def pytest_configure(config):
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return
     package = Path(onlooker.__file__).parent
-    kernels.clear_stale(package)
+    clear_stale(package)
     if config.getoption("numprocesses", None) and kernels.missing(package):
         print("compiling kernels ...", flush=True)
         kernels.compile_all()

@@ -118,7 +118,7 @@ def test_chains_that_are_stuck_in_different_places_are_reported():
 
 def test_slow_chains_are_reported_by_their_effective_sample_size():
     slow = np.repeat(NOISE[:, :40], 10, axis=1)
-    with pytest.warns(ConvergenceWarning, match=r"sample size is \d+ a chain for log_joint"):
+    with pytest.warns(ConvergenceWarning, match=r"sample size is \d+ per chain for log_joint"):
         check_convergence(_with(slow))
 
 

@@ -10,6 +10,7 @@ import kernels
 import pytest
 
 import onlooker
+from onlooker.compiled import clear_stale
 
 TESTS = Path(__file__).parent
 PACKAGE = Path(onlooker.__file__).parent
@@ -75,15 +76,15 @@ def package(tmp_path):
     return tmp_path
 
 
-def test_an_edit_in_one_room_clears_the_kernels_of_all(package):
-    os.utime(package / "two" / "kernels.py")
-    kernels.clear_stale(package)
+@pytest.mark.parametrize("edited", ["two/kernels.py", "plain.py"], ids=["kernels", "their types"])
+def test_an_edit_in_one_room_clears_the_kernels_of_all(package, edited):
+    os.utime(package / edited)
+    clear_stale(package)
     assert list(package.rglob("*.nb?")) == []
     assert len(kernels.missing(package)) == 2
 
 
-def test_kernels_are_kept_while_no_file_with_kernels_is_edited(package):
-    os.utime(package / "plain.py")
-    kernels.clear_stale(package)
+def test_kernels_are_kept_while_nothing_is_edited(package):
+    clear_stale(package)
     assert len(list(package.rglob("*.nb?"))) == 4
     assert kernels.missing(package) == []

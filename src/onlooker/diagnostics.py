@@ -1,4 +1,4 @@
-"""Have the chains converged? R-hat and effective sample sizes of scalars that know no labels.
+"""Have the chains converged? R-hat and effective sample sizes of label-free scalars.
 
 And do hyper-parameters lie where their priors end?
 """
@@ -121,7 +121,7 @@ def check_convergence(posterior: Posterior) -> None:
     bad = ess[ess < MIN_ESS].sort_values()
     if len(bad):
         told.append(
-            f"the effective sample size is {bad.iloc[0]:.0f} a chain for {bad.index[0]}"
+            f"the effective sample size is {bad.iloc[0]:.0f} per chain for {bad.index[0]}"
             f"{_others(bad)}, below {MIN_ESS}: raise draws"
         )
     if told:

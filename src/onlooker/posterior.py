@@ -111,7 +111,8 @@ class Posterior:
         return self._with(self.draws.take(chains=[index]), [self.chain_ids[index]])
 
     def _with(self, draws: Draws, chain_ids: Sequence[int]) -> Self:
-        schedule = replace(self.schedule, draws=draws.labels.shape[1])
+        n_chains, n_draws = draws.labels.shape[:2]
+        schedule = replace(self.schedule, draws=n_draws, chains=n_chains)
         return type(self)(self.target, schedule, draws, chain_ids)
 
     @property
@@ -346,8 +347,6 @@ class Posterior:
             likely = predictor.clusters_at(queries[other], node[other], rule)[0]
             assigned[other] = np.where(likely > labels.max(), -1, likely)
         return assigned
-
-    # -- more data ------------------------------------------------------------------------------
 
     # -- diagnostics, in and out ----------------------------------------------------------------
 

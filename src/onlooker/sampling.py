@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from onlooker.checks import positive_integer
@@ -103,12 +102,11 @@ def sample(
                     from onlooker.inference import cluster
 
                     cluster.run(client, cluster.Task(target, schedule), runners, sink, shown)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             for runner in runners:
                 if sink is not None and runner.started:
                     sink.offer(runner, force=True)
-            print(_resume_hint(runners, sink), file=sys.stderr)
-            raise
+            raise KeyboardInterrupt(_resume_hint(runners, sink)) from interrupt
     posterior = _collect(target, schedule, runners, before, store is not None)
     check_convergence(posterior)
     return posterior

@@ -412,6 +412,9 @@ def test_unseen_positions_are_inferred_stored_resumed_and_reported(holes, tmp_pa
         result = run(*command)
         assert result.exit_code == 0, result.output
     assert (tmp_path / "page.html").stat().st_size > 10_000
+    result = run("anomaly", store, holes, "--replicates", 50)
+    assert result.exit_code == 0, result.output
+    assert "Steps from or to a state that was not seen are left out." in result.stdout
 
 
 def test_unseen_integers_are_inferred_in_a_finite_space(tmp_path):

@@ -55,3 +55,15 @@ def test_many_steps_are_looked_at_in_pieces(monkeypatch):
 def test_one_step_is_singular():
     dynamics = DisplacementDynamics([[1.0]], 0.1)
     assert "1 is not explained" in str(dynamics.coverage([[0.0, 1.0, 2.5]]))
+
+
+def test_steps_are_counted_where_they_are_although_others_were_not_seen():
+    walk = np.arange(8.0)[:, None] * [[1.0, 0.0]]
+    walk[2] = np.nan
+    walk[6:, 1] += 9.0
+    demos = Demonstrations([np.arange(4.0)[:, None] * [[1.0, 0.0]], walk], missing="infer")
+    coverage = DisplacementDynamics.compass(4, sigma=0.1).coverage(demos)
+    assert coverage.n_steps == 3 + 5
+    (worst,) = coverage.unexplained
+    assert (coverage.trajectory[worst], coverage.index[worst]) == (1, 5)
+    assert "trajectory 1, step 5: " in str(coverage)

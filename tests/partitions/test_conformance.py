@@ -122,7 +122,10 @@ def test_reports_of_updates_have_the_same_names_in_every_sweep(kind, given, coll
     assert len(names) == 1
 
 
-@pytest.mark.parametrize(("kind", "given"), [case.values[:2] for case in CASES[::2]])
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [(PRIORS[key], given) for table in (FIXED, INFERRED) for key, given in table.items()],
+)
 def test_a_prior_survives_storing_pickling_and_its_own_parameters(kind, given):
     prior = kind(**given)
     arrays = {}
@@ -159,7 +162,7 @@ def test_weights_are_those_of_the_table(key):
 
 
 def exact_weights(key, prior, labels, near):
-    """With which weight a new state joins either cluster, or a new one: MODEL.md's table."""
+    """With which weight a new state joins either cluster, or a new one, from the definitions."""
     size = np.bincount(labels, minlength=2)
     if key == "static":
         return np.array([0.0, 0.0, 1.0])

@@ -1,5 +1,7 @@
 """A prior in one file of its own is sampled, stored, resumed, predicted with and reported."""
 
+from typing import Any, NamedTuple
+
 import exact
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from onlooker.explorer.run import read
 from onlooker.findings.names import hyper_text
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.verdict import verdict
+from onlooker.partitions import PRIORS
+from onlooker.runs.header import StoreMismatchError
 
 PROBLEM = plane_problem()
 
@@ -60,6 +64,35 @@ def test_it_places_states_that_are_no_nodes_and_without_it_they_are_refused(tmp_
     np.testing.assert_array_equal(stranger.policy(), posterior.policy())
     with pytest.raises(TypeError, match=r"CoinToss.*give prior= to Posterior.load"):
         stranger.policy(elsewhere)
+
+
+def test_with_its_one_line_in_the_registry_it_is_loaded_without_being_given(tmp_path, monkeypatch):
+    posterior = quick(PROBLEM, CoinToss(FAIR), store=tmp_path)
+    monkeypatch.setitem(PRIORS, CoinToss.key, CoinToss)
+    quick(PROBLEM, CoinToss(FAIR), store=tmp_path / "known")
+    loaded = Posterior.load(tmp_path / "known")
+    assert loaded.prior == CoinToss(FAIR)
+    np.testing.assert_array_equal(loaded.policy([[9.0, 9.0]]), posterior.policy([[9.0, 9.0]]))
+
+
+def test_a_state_that_remembers_more_now_is_refused_and_nothing_is_deleted(tmp_path, monkeypatch):
+    quick(PROBLEM, CoinToss(FAIR), store=tmp_path)
+    parts = sorted(tmp_path.rglob("part-*.npz"))
+
+    class More(NamedTuple):
+        changes: Any
+        streak: Any
+
+    monkeypatch.setattr(CoinToss, "state", More)
+    with pytest.raises(StoreMismatchError, match=r"partition\.streak"):
+        quick(PROBLEM, CoinToss(FAIR), draws=9, store=tmp_path, resume=True)
+    assert sorted(tmp_path.rglob("part-*.npz")) == parts
+
+
+def test_a_hyper_parameter_with_the_name_of_another_is_refused(monkeypatch):
+    monkeypatch.setattr(CoinToss, "hyper", lambda self: {"alpha": 0.5})
+    with pytest.raises(ValueError, match="two hyper-parameters are called 'alpha'"):
+        quick(PROBLEM, CoinToss())
 
 
 def test_its_words_are_used_and_it_is_reported(tmp_path):

@@ -14,15 +14,6 @@ def sources(package):
     return [path for path in package.rglob("*.py") if "@njit" in path.read_text(encoding="utf-8")]
 
 
-def clear_stale(package):
-    """Numba does not notice an edit in a function imported from another module: start anew."""
-    cached = list(package.rglob("*.nbi"))
-    edited = max(path.stat().st_mtime for path in sources(package))
-    if cached and edited > min(path.stat().st_mtime for path in cached):
-        for path in [*cached, *package.rglob("*.nbc")]:
-            path.unlink(missing_ok=True)
-
-
 def missing(package):
     """Files none of whose kernels has been compiled."""
     return [

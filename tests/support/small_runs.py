@@ -7,8 +7,8 @@ from chains import make_posterior
 
 from onlooker import Problem, sample
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
+from onlooker.gibbs.arrays import smallest_int
 from onlooker.gibbs.update import Update
-from onlooker.inference.draws import smallest_int
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -121,16 +121,11 @@ def quick(problem, prior, **options):
 
 
 def assert_same_draws(one, other):
-    """The same bits, and the same types."""
-    for name in ("labels", "actions", "links", "log_joint"):
-        a, b = getattr(one, name), getattr(other, name)
-        assert (a is None) == (b is None), name
-        if a is not None:
-            assert a.dtype == b.dtype, name
-            np.testing.assert_array_equal(a, b, err_msg=name)
-    assert one.hyper.keys() == other.hyper.keys()
-    for name, values in one.hyper.items():
-        np.testing.assert_array_equal(values, other.hyper[name], err_msg=name)
+    """The same bits, and the same types, of all that is kept."""
+    assert one.draws.arrays.keys() == other.draws.arrays.keys()
+    for name, values in one.draws.arrays.items():
+        assert values.dtype == other.draws.arrays[name].dtype, name
+        np.testing.assert_array_equal(values, other.draws.arrays[name], err_msg=name)
 
 
 def walk(n_dims, n=40, seed=0):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from onlooker.checks import Array
+from onlooker.compiled import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

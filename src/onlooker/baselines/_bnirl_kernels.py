@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.categorical import draw_log
 
 

@@ -97,6 +97,9 @@ def anomaly(
         demos = Demonstrations.from_tracks(reading.read(file))
     if demos.reading is not None:
         notify(demos.reading.describe(as_option))
+    if demos.has_unseen:
+        notify("Steps from or to a state that was not seen are left out.")
+        demos = demos.split()
     with notes(notify):
         scores = scoring.score(
             opened.posterior,

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from onlooker.compiled import njit
 from onlooker.consensus.pair_kernels import PartitionDraws
 
 Ints = NDArray[np.int64]

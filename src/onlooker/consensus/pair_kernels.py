@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from onlooker.compiled import njit
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]

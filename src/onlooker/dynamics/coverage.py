@@ -36,6 +36,8 @@ class StepCoverage:
         A step beyond it is not explained: 99.9 % of what an action does is nearer to its mean.
     n_actions
         Number of actions.
+    names
+        Names of the trajectories.
     """
 
     misfit: Array
@@ -44,6 +46,7 @@ class StepCoverage:
     index: Array
     limit: float
     n_actions: int
+    names: Array
 
     @cached_property
     def unexplained(self) -> Array:
@@ -96,7 +99,7 @@ class StepCoverage:
         verb = "is" if len(worst) == 1 else "are"
         lines = [summary, f"{len(worst):,} {verb} not explained, the worst first:"]
         for t in worst[:_SHOWN]:
-            where = f"trajectory {self.trajectory[t]}, step {self.index[t]}"
+            where = f"trajectory {self.names[self.trajectory[t]]}, step {self.index[t]}"
             lines.append(f"  {where}: {self.misfit[t]:.3g} sigma")
         if len(worst) > _SHOWN:
             lines.append(f"  and {len(worst) - _SHOWN:,} more: see `unexplained`")
@@ -104,17 +107,19 @@ class StepCoverage:
 
 
 def coverage_of(dynamics: DisplacementDynamics, demos: Demonstrations) -> StepCoverage:
-    """Compare the steps of `demos` with the actions of `dynamics`."""
+    """Compare the steps of `demos` between seen states with the actions of `dynamics`."""
     from scipy.stats import chi2
 
-    states, next_states = demos.transitions()
+    starts, trajectory = demos.transition_starts(), demos.trajectory_of()
+    seen = ~(demos.hidden[starts] | demos.hidden[starts + 1])
+    starts, trajectory = starts[seen], trajectory[seen]
+    states, next_states = demos.states[starts], demos.states[starts + 1]
     misfit, nearest = np.empty(len(states)), np.empty(len(states), dtype=np.int64)
     for start in range(0, len(states), _ROWS):
         rows = slice(start, start + _ROWS)
         loglik = dynamics.log_likelihood(states[rows], next_states[rows])
         misfit[rows] = dynamics.misfit(loglik)
         nearest[rows] = loglik.argmax(axis=1)
-    trajectory = demos.trajectory_of()
-    index = demos.transition_starts() - demos.offsets[trajectory]
+    index = starts - demos.offsets[trajectory]
     limit = math.sqrt(chi2.ppf(_WITHIN, dynamics.n_dims))
-    return StepCoverage(misfit, nearest, trajectory, index, limit, dynamics.n_actions)
+    return StepCoverage(misfit, nearest, trajectory, index, limit, dynamics.n_actions, demos.names)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.dynamics.base import TransitionLikelihood, Values
 
 _EXACT = 1e-24  # a sum of squared residuals that is nothing but rounding, relative to the moves'

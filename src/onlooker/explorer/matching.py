@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 
 _MOST_NAMES = 1 << 16
 _BLOCK_NAMES = 1 << 18

@@ -57,12 +57,11 @@ def space_of(run: OpenedRun) -> Space:
     n_nodes = problem.n_nodes
     if problem.states.ndim == 2:
         return Space("real", np.asarray(problem.states), None, n_nodes, run.axes, run.units)
-    table = getattr(run.posterior.prior, "coordinates", None)
+    geometry = run.posterior.prior.geometry(problem)
+    table = None if geometry is None else geometry.table
     n_states = int(problem.states.max()) + 1
     n_states = max(n_states, int(getattr(problem.dynamics, "n_states", 0)))
     if table is not None:
-        table = np.asarray(table, dtype=np.float64)
-        table = table[:, None] if table.ndim == 1 else table
         n_states = len(table)
     states = np.asarray(problem.states)
     if n_states <= _MAX_SITES:

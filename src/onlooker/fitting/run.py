@@ -21,7 +21,6 @@ from onlooker.fitting.building import FINITE, make_dynamics, make_features, make
 from onlooker.fitting.model_file import Model
 from onlooker.fitting.wording import as_option, worded
 from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import ChineseRestaurant
 from onlooker.problem.problem import Problem
 from onlooker.reading.guess import trajectory_columns
 from onlooker.reading.kinds import file_kind
@@ -81,7 +80,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
         assert problem.dynamics is not None
         prior = make_prior(demos.split(), problem.dynamics, model)
-    if demos.is_discrete and not model.prior and isinstance(prior, ChineseRestaurant):
+    if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
             "The space is too large for distances between all states: the prior ignores location."
         )
@@ -115,7 +114,7 @@ def prepare(
         raise ValueError(
             f"[dynamics] names has {len(names)} names; there are {dynamics.n_actions} actions"
         )
-    explained = _explained(dynamics, seen, notify)
+    explained = _explained(dynamics, demos, notify)
     record = Record(
         file=file,
         reading=reading,

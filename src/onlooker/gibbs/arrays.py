@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlooker.checks import Array
+
+
+def smallest_int(n: int) -> np.dtype[Any]:
+    """The smallest signed integers that hold ``0 … n - 1``."""
+    for kind in (np.int8, np.int16, np.int32):
+        if n - 1 <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int64)
 
 
 class Data(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Tables
 
 

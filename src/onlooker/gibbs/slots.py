@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Counts, Slots
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.gibbs.actions import draw_from_likelihood
-from onlooker.gibbs.arrays import Counts, Slots, count, make_tables
+from onlooker.gibbs.arrays import Counts, Slots, count, make_tables, smallest_int
 from onlooker.gibbs.state import Nothing, State
 from onlooker.gibbs.update import Info
-from onlooker.inference.draws import relabel, smallest_int
+from onlooker.inference.draws import relabel
 from onlooker.inference.target import Target
 from onlooker.inference.unseen import kept_unseen
 from onlooker.inference.updates import controllers_given_counts
@@ -129,18 +129,14 @@ class Chain:
         Clusters are numbered by first appearance.
         """
         state, problem = self.state, self.bound.layout.problem
-        nodes = smallest_int(problem.n_nodes)
         labels = relabel(self.labels, np.empty(len(state.counts.size), dtype=np.int32))
-        kept = self.bound.kept(state) | kept_unseen(problem, state)
         return {
-            "labels": labels.astype(nodes),
+            "labels": labels.astype(smallest_int(problem.n_nodes)),
             "actions": self.actions.astype(smallest_int(problem.n_actions)),
             "log_joint": np.asarray(self.log_joint()),
             **{f"hyper.{name}": np.asarray(value) for name, value in state.hyper.items()},
-            **{
-                name: values.astype(nodes) if values.dtype.kind == "i" else values
-                for name, values in kept.items()
-            },
+            **self.bound.kept(state),
+            **kept_unseen(problem, state),
             **{f"info.{name}": np.asarray(value) for name, value in self.info.items()},
         }
 

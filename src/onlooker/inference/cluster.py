@@ -10,7 +10,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,12 @@ def advance(
         state = state.copy()  # a task may run again; its input must stay as it was
     runner = Runner(index, task.schedule, task.bind, state, sweeps)
     runner.advance(sweeps=n_sweeps)
-    return runner.draws, runner.chain.state, runner.sweeps, time.monotonic() - began
+    return runner.draws, _bare(runner.chain.state), runner.sweeps, time.monotonic() - began
+
+
+def _bare(state: State[Any]) -> State[Any]:
+    """The state without what follows from it, which need not travel."""
+    return replace(state, data=None, tables=None)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -79,7 +84,7 @@ def run(
         waiting: dict[Any, Runner] = {}
 
         def submit(runner: Runner) -> Any:
-            state = runner.chain.state if runner.started or runner.sweeps else None
+            state = _bare(runner.chain.state) if runner.started or runner.sweeps else None
             future = connection.submit(
                 advance, sent, runner.index, state, runner.sweeps, block[runner.index], pure=False
             )

@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.files import within
-
-
-def smallest_int(n: int) -> np.dtype[Any]:
-    """The smallest signed integers that hold ``0 … n - 1``."""
-    for kind in (np.int8, np.int16, np.int32):
-        if n - 1 <= np.iinfo(kind).max:
-            return np.dtype(kind)
-    return np.dtype(np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -93,6 +85,7 @@ class Draws:
 
     def put(self, index: int, draw: Mapping[str, Array]) -> None:
         """Keep a draw as number `index`."""
+        assert draw.keys() == self.arrays.keys()
         for name, value in draw.items():
             self.arrays[name][index] = value
 
@@ -120,4 +113,5 @@ class Draws:
 def join(parts: list[Draws], axis: str = "draw") -> Draws:
     """One after the other along the draws, or (``axis="chain"``) stacked as chains."""
     put = np.concatenate if axis == "draw" else np.stack
+    parts = [part for part in parts if len(part)] or parts[:1]  # an empty one may lack reports
     return Draws({name: put([part.arrays[name] for part in parts]) for name in parts[0].arrays})

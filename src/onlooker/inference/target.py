@@ -8,7 +8,7 @@ from typing import Any
 from onlooker.gibbs.slices import start_of
 from onlooker.gibbs.update import Update
 from onlooker.hyper import Prior, check_hyper
-from onlooker.inference.unseen import unseen_updates
+from onlooker.inference.unseen import NOISE, unseen_updates
 from onlooker.inference.updates import (
     CollapsedActions,
     Concentration,
@@ -54,11 +54,12 @@ class Target:
                 f"{type(self.prior).__name__} has no ordinary Gibbs sampler: its controllers are "
                 "always integrated out; use collapsed=True"
             )
-        taken = {"alpha", *self.prior.hyper()} & self.problem.parameters.keys()
+        names = [name for part in self._hyper() for name in part]
+        taken = {name for name in names if names.count(name) > 1}
         if taken:
             raise ValueError(
-                f"dynamics has a parameter called {min(taken)!r}, the name of another "
-                "hyper-parameter; rename it"
+                f"two hyper-parameters are called {min(taken)!r}; rename that of the dynamics or "
+                "of the prior"
             )
 
     @property
@@ -68,14 +69,13 @@ class Target:
 
     def hyper(self) -> dict[str, Hyper]:
         """All hyper-parameters by the names of their draws: numbers, or priors."""
+        return {name: value for part in self._hyper() for name, value in part.items()}
+
+    def _hyper(self) -> list[dict[str, Any]]:
         incomplete = self.problem.incomplete
-        noise = {} if incomplete is None else {"observation_noise": incomplete.noise}
-        return {
-            "alpha": self.concentration,
-            **self.problem.parameters,
-            **noise,
-            **self.prior.hyper(),
-        }
+        noise = {} if incomplete is None else {NOISE: incomplete.noise}
+        alpha = {"alpha": self.concentration}
+        return [alpha, self.problem.parameters, noise, self.prior.hyper()]
 
     def updates(self, bound: Bound[Any]) -> list[Update[Any]]:
         """A sweep, in its order."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.gibbs.arrays import Data, count
+from onlooker.gibbs.arrays import Data, count, smallest_int
 from onlooker.gibbs.slices import slice_sample_log, start_of
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
@@ -201,4 +201,5 @@ def kept_unseen(problem: Problem, state: State[Any]) -> dict[str, Array]:
     """The states that were not seen, as they are kept with a draw."""
     if problem.incomplete is None or len(problem.incomplete.hidden) == 0:
         return {}
-    return {"imputed": state.unseen.states[problem.incomplete.hidden]}
+    states = state.unseen.states[problem.incomplete.hidden]
+    return {"imputed": states if states.ndim > 1 else states.astype(smallest_int(problem.n_nodes))}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.gibbs.categorical import invert
 

@@ -132,7 +132,7 @@ class Bound(ABC, Generic[P]):
         """``ln p(z)`` or ``ln p(c)``, a normaliser that is out of reach left out."""
 
     def kept(self, state: State[P]) -> dict[str, Array]:
-        """What is kept of a draw beside labels, such as links, in the order of the layout."""
+        """What is kept of a draw beside labels, such as links, in the problem's order."""
         return {}
 
 

@@ -95,7 +95,8 @@ class Geometry:
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
         self.states = states
-        self._table = None if coordinates is None else check_coordinates(coordinates, states)
+        self.table = None if coordinates is None else check_coordinates(coordinates, states)
+        """``(S, d)``: positions of integer states, where they were given."""
         self.matrix: Array | None = None
         self.metric = metric
         if not isinstance(metric, str) and not callable(metric):
@@ -135,9 +136,9 @@ class Geometry:
         if states.ndim == 2:
             refuse_overflow("states", states)
             places = states
-        elif self._table is not None:
-            refuse_beyond(states, len(self._table), "coordinates")
-            places = self._table[states]
+        elif self.table is not None:
+            refuse_beyond(states, len(self.table), "coordinates")
+            places = self.table[states]
         else:
             places = states[:, None].astype(np.float64)
         return in_space(places, str(self.metric)) if self._on_earth else places
@@ -237,7 +238,7 @@ class Geometry:
         Without a decay, there is none to compare the unit with: it is inferred.
         """
         n = len(self.states)
-        if self.matrix is None and self.states.ndim == 1 and self._table is None:
+        if self.matrix is None and self.states.ndim == 1 and self.table is None:
             warn(
                 "integer states without coordinates: the distance of two states is that of their "
                 "numbers; give coordinates=(S, d), or a matrix of distances as metric",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Counts, Slots, Tables
 from onlooker.gibbs.categorical import draw_log
 from onlooker.gibbs.dirichlet import dirichlet, log_dm_of

@@ -217,14 +217,17 @@ class Predictor:
         if reach is None:
             yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
             return
-        scales = self._hyper(clusters, "scale")
+        scales = clusters.hyper.get("scale")
+        if scales is None:
+            scales = np.full(len(clusters.index), reach.decay.known_scale)
         for scale in np.unique(scales):
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
             found = (replace(reach.decay, scale=float(scale)), rule.n_neighbors, reach.tolerance)
-            if self._found[0] is not states or self._found[1] != found:
-                self._found = (states, found, self._search.find(states, *found))
-            yield group, self._found[2], self._weights(group, rule)
+            kept = self._found  # one look: another thread may replace it
+            if kept[0] is not states or kept[1] != found:
+                kept = self._found = (states, found, self._search.find(states, *found))
+            yield group, kept[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
         drawn = Drawn(

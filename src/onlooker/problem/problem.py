@@ -208,7 +208,7 @@ class Problem:
             f"{self.n_actions} actions)"
         )
 
-    @cached_property
+    @property
     def unidentifiable_share(self) -> float:
         """Share of the transitions that are equally likely under every action."""
         if self.n_actions == 1:

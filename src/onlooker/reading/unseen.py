@@ -24,7 +24,7 @@ def trim(tracks: Tracks) -> Tracks:
         tracks,
         states=tracks.states[keep],
         offsets=np.concatenate([[0], ends[1:][some]]),
-        names=None if tracks.names is None else tracks.names[some],
+        names=_names(tracks)[some],
         times=None if tracks.times is None else tracks.times[keep],
     )
 
@@ -54,9 +54,16 @@ def split(tracks: Tracks) -> Tracks:
     return Tracks(
         tracks.states[rows],
         offsets,
-        None if tracks.names is None else tracks.names[number],
+        _names(tracks)[number],
         None if tracks.times is None else tracks.times[rows],
     )
+
+
+def _names(tracks: Tracks) -> Array:
+    """Names of the trajectories; without any their numbers, which pieces and the rest keep."""
+    if tracks.names is not None:
+        return tracks.names
+    return np.arange(len(tracks.offsets) - 1).astype(np.str_)
 
 
 def fill(tracks: Tracks) -> Array:

@@ -48,12 +48,13 @@ class UnknownPrior(PartitionPrior[Any]):
 
 
 def _classes() -> dict[str, type]:
-    from onlooker import hyper, partitions
+    from onlooker import hyper
+    from onlooker.partitions import PRIORS, decay
 
-    public = [getattr(partitions, name) for name in partitions.__all__]
+    parts = [*PRIORS.values(), *vars(decay).values(), *vars(hyper).values()]
     return {
         item.__name__: item
-        for item in [*public, *vars(hyper).values()]
+        for item in parts
         if isinstance(item, type) and dataclasses.is_dataclass(item)
     }
 

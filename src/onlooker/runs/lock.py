@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -57,17 +58,20 @@ class Lock:
     def writer(self) -> dict[str, Any] | None:
         """Who holds the lock now (``pid``, ``host``); None: nobody."""
         try:
-            handle = os.open(self._path, os.O_RDWR)
+            handle = os.open(self._path, os.O_RDONLY)
         except OSError:
             return None
         try:
-            return None if _try_lock(handle) else _read(self._path)
+            return None if _try_lock(handle, shared=True) else _read(self._path)
         finally:
             os.close(handle)
 
 
-def _try_lock(handle: int) -> bool:
-    """Lock an open file if nobody else does; closing it gives the lock back."""
+def _try_lock(handle: int, shared: bool = False) -> bool:
+    """Lock an open file if no writer does; closing it gives the lock back.
+
+    Where the file system knows no locks, nobody is kept out.
+    """
     try:
         if os.name == "nt":
             import msvcrt
@@ -76,9 +80,9 @@ def _try_lock(handle: int) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
     return True
 
 

@@ -68,7 +68,7 @@ class NoDrawsYet(ValueError):
     """A store has no draws: it is still tuning, or was stopped before the first."""
 
 
-_BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+_BROKEN = (ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 # -- the parts of a chain -------------------------------------------------------------------------
@@ -113,7 +113,6 @@ class ChainFolder:
                 rest = json.loads(str(arrays["rest"]))
                 block = Draws(within("draws.", arrays))
                 stored = within("state.", arrays)
-                state = self._state(stored, rest["state"]) if stored else None
                 if rest["first"] != n_kept:
                     raise ValueError("a part is missing before this one")
                 n_kept += len(block)
@@ -129,15 +128,23 @@ class ChainFolder:
                         broken.unlink()
                 break
             blocks.append(block)
-            where = None if state is None else (state, int(rest["sweeps"]))
+            where = (
+                (self._state(part, stored, rest["state"]), int(rest["sweeps"])) if stored else None
+            )
             self._last_part = part
             self._sweeps, self._kept = int(rest["sweeps"]), n_kept
         return (join(blocks) if blocks else None), where
 
-    def _state(self, stored: dict[str, Array], rest: dict[str, Any]) -> State[Any]:
+    def _state(self, part: Path, stored: dict[str, Array], rest: dict[str, Any]) -> State[Any]:
         assert self._target is not None
         unseen = None if self._target.problem.incomplete is None else Unseen
-        return State.from_arrays(stored, rest, self._target.prior.state, unseen)
+        try:
+            return State.from_arrays(stored, rest, self._target.prior.state, unseen)
+        except KeyError as error:
+            raise StoreMismatchError(
+                f"{part} holds no {error}, which a chain of this prior remembers now; "
+                "choose another store"
+            ) from error
 
     def offer(self, runner: Runner, force: bool = False) -> None:
         """Write what `runner` has drawn since the last part, if it is time to."""

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.gibbs.arrays import smallest_int
 from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
@@ -95,7 +96,8 @@ class BoundLinks(Bound[Forest]):
         """Links, parts with their actions, ν, then the decay."""
         similarities = self.similarities
         updates: list[Update[Forest]] = [Links(similarities, self.shortcuts)]
-        updates += [SummedLinks(similarities, self.shortcuts) for _ in range(self.passes)]
+        if self.passes:
+            updates.append(SummedLinks(similarities, self.shortcuts, self.passes))
         if isinstance(self.nu, Prior):
             updates.append(SelfLink(similarities, self.nu, self.self_link_step))
         if isinstance(similarities, InferredDecay):
@@ -111,8 +113,9 @@ class BoundLinks(Bound[Forest]):
 
     def kept(self, state: State[Forest]) -> dict[str, Array]:
         """The links, between the problem's nodes."""
-        links = self.layout.nodes[state.partition.link].astype(np.int32)
-        return {"links": self.layout.of_nodes(links)}
+        links = self.layout.nodes[state.partition.link]
+        narrow = links.astype(smallest_int(self.layout.n_nodes))
+        return {"links": self.layout.of_nodes(narrow)}
 
 
 class Links(Update[Forest]):
@@ -142,29 +145,32 @@ class Links(Update[Forest]):
 
 
 class SummedLinks(Update[Forest]):
-    """Parts of clusters change sides together with their actions."""
+    """Parts of clusters change sides together with their actions, some times over."""
 
     name = "summed"
 
-    def __init__(self, similarities: Similarities, shortcuts: Shortcuts) -> None:
+    def __init__(self, similarities: Similarities, shortcuts: Shortcuts, passes: int) -> None:
         self.similarities = similarities
         self.shortcuts = shortcuts
+        self.passes = passes
 
     def __call__(self, state: State[Forest]) -> Info:
         """Draw links between the components there are, and all actions."""
-        done = summed_pass(
-            state.labels,
-            state.actions,
-            state.partition,
-            state.slots,
-            state.counts,
-            state.tables,
-            state.data,
-            self.similarities.at(state)[0],
-            self.shortcuts,
-            state.rng,
-        )
-        return {"done": float(done)}
+        done = 0
+        for _ in range(self.passes):
+            done += summed_pass(
+                state.labels,
+                state.actions,
+                state.partition,
+                state.slots,
+                state.counts,
+                state.tables,
+                state.data,
+                self.similarities.at(state)[0],
+                self.shortcuts,
+                state.rng,
+            )
+        return {"done": done / self.passes}
 
 
 class SelfLink(Update[Forest]):

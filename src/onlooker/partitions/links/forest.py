@@ -8,9 +8,9 @@ they are found by walking in-links from i. No global search.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Counts, Slots, make_slots
 from onlooker.gibbs.slots import close_slot, open_slot
 from onlooker.partitions.links.arrays import Forest

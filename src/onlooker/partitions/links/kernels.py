@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Counts, Slots, Tables
 from onlooker.gibbs.categorical import invert
 from onlooker.gibbs.dirichlet import log_dm_of

@@ -1,4 +1,4 @@
-"""The ddCRP whose decay is unknown: its scale and offset are drawn along with the links.
+"""The ddCRP whose decay is unknown: its scale and offset are sampled jointly with the links.
 
 Given the links, they depend on nothing else: ``p(σ_f, ε | c, ν) ∝ p(σ_f) p(ε) Π_i w_i / Z_i`` with
 ``w_i = ν`` for a self-link, else ``(1-ε) g(d_i,c_i) + ε``, and ``Z_i = ν + Σ_{j≠i} f(d_ij)``.
@@ -12,9 +12,9 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.slices import start_of
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry, Similarity

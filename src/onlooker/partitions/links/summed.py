@@ -17,9 +17,9 @@ from ``ℓ[t, ·] ⊙ θ_z``, and the controllers are forgotten.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from onlooker.checks import Array
+from onlooker.compiled import njit
 from onlooker.gibbs.actions import ordinary_actions
 from onlooker.gibbs.arrays import Counts, Data, Slots, Tables
 from onlooker.gibbs.dirichlet import dirichlet
