@@ -189,7 +189,7 @@ def test_ranking_leaves_out_short_tracks_and_adjusts_for_the_others_only():
     )
     by_p = found.ranking(by="p_combined")
     assert by_p["p_combined"].is_monotonic_increasing
-    with pytest.raises(ValueError, match="by must be one of n_steps, score"):
+    with pytest.raises(ValueError, match="by must be one of 'n_steps', 'score'"):
         found.ranking(by="oddness")
 
 

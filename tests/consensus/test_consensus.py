@@ -261,7 +261,7 @@ def test_bad_draws_are_refused_with_a_remedy(
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"loss": "rand"}, ValueError, 'loss must be "vi" or "binder"'),
+        ({"loss": "rand"}, ValueError, "loss must be one of 'vi', 'binder'"),
         ({"restarts": 0}, ValueError, "restarts must be at least 1"),
         ({"restarts": 2.0}, TypeError, "restarts must be an integer"),
         ({"max_clusters": 0}, ValueError, "max_clusters must be at least 1"),

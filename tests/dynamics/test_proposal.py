@@ -209,8 +209,11 @@ def test_an_even_sample_of_many_steps_is_enough(monkeypatch):
         (lambda: propose([np.ones((5, 2))]), "every step of the demonstrations stands still"),
         (lambda: propose([np.eye(2)], 0), "n_directions must be at least 1"),
         (lambda: propose([np.eye(2)], 4, 0), "n_speeds must be at least 1"),
-        (lambda: propose([np.eye(2)], stay="maybe"), "stay must be True, False or 'auto'"),
-        (lambda: propose([np.eye(2)], noise="loud"), "noise must be 'estimate' or 'resolution'"),
+        (lambda: propose([np.eye(2)], stay="maybe"), "stay must be one of True, False, 'auto'"),
+        (
+            lambda: propose([np.eye(2)], noise="loud"),
+            "noise must be one of 'estimate', 'resolution'",
+        ),
         (lambda: propose([np.eye(2)], scale="auto"), "scale must be None, 'spread' or 2 numbers"),
         (lambda: propose([np.eye(2)], scale=[1.0, 0.0]), "scale must be 2 numbers above 0"),
         (lambda: propose([np.eye(2)], sigma=-1.0), "sigma must be finite and above 0"),

@@ -10,7 +10,6 @@ from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
-from onlooker.inference.unseen import kept_unseen
 from onlooker.partitions.links.forest import make_forest
 
 
@@ -39,7 +38,7 @@ class WatchedChain(Chain):
 
     @property
     def imputed(self):
-        return kept_unseen(self.target.problem, self.state).get("imputed")
+        return self.draw().get("imputed")
 
 
 def make_chain(problem, prior, *, alpha=1.0, collapsed=True, rng=None, state=None, bound=None):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,12 +158,10 @@ class AnomalyScores:
         """
         import pandas as pd
 
-        if of == "steps":
+        if one_of("of", of, ("trajectories", "steps")) == "steps":
             columns = _columns(self.steps)
             columns["trajectory"] = _labels([self.names[i] for i in self.steps.trajectory])
             return pd.DataFrame(columns)
-        if of != "trajectories":
-            raise ValueError(f"of must be 'trajectories' or 'steps', got {of!r}")
         columns = _columns(self.trajectories)
         columns["q_value"] = adjust(self.trajectories.p_value)
         columns["q_combined"] = adjust(self.trajectories.p_combined)
@@ -180,8 +178,7 @@ class AnomalyScores:
             Leave out what is shorter; q-values are adjusted for what is left.
         """
         frame = self.to_frame()
-        if by not in frame.columns:
-            raise ValueError(f"by must be one of {', '.join(frame.columns)}; got {by!r}")
+        one_of("by", by, list(frame.columns))
         frame = frame[frame["n_steps"] >= min_steps].copy()
         for kind in ("value", "combined"):
             frame[f"q_{kind}"] = adjust(frame[f"p_{kind}"].to_numpy())

@@ -149,12 +149,6 @@ def check_features(features: Any, n_states: int) -> Any:
     return features
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a `value` that is not among `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
-
-
 def discounted_visits(demos: Demonstrations, n_states: int, discount: float) -> Array:
     """``Σ_t γ^t 1[s_t = s]``, averaged over the trajectories."""
     time = np.arange(len(demos.states)) - np.repeat(demos.offsets[:-1], demos.lengths)

@@ -14,12 +14,11 @@ from scipy.optimize import minimize
 from onlooker.baselines._soft_models import CausalModel, PathModel, SoftModel
 from onlooker.baselines.base import (
     TabularBaseline,
-    check_choice,
     check_features,
     discounted_visits,
     starts_by_length,
 )
-from onlooker.checks import Array, positive_integer, positive_number
+from onlooker.checks import Array, one_of, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.planning import value_iteration
 from onlooker.planning.transitions import Transitions
@@ -112,8 +111,8 @@ class MaximumEntropyIRL(TabularBaseline):
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Learn the reward."""
-        check_choice("entropy", self.entropy, ("causal", "path"))
-        check_choice("policy", self.policy, ("soft", "greedy"))
+        one_of("entropy", self.entropy, ("causal", "path"))
+        one_of("policy", self.policy, ("soft", "greedy"))
         if self.horizon not in (None, "length"):
             raise ValueError(f"horizon must be None or 'length', got {self.horizon!r}")
         l2 = positive_number("l2", self.l2, zero_ok=True)

@@ -12,12 +12,11 @@ from scipy.optimize import nnls
 
 from onlooker.baselines.base import (
     TabularBaseline,
-    check_choice,
     check_features,
     discounted_visits,
     starts_by_length,
 )
-from onlooker.checks import Array, positive_integer, positive_number
+from onlooker.checks import Array, one_of, positive_integer, positive_number
 from onlooker.planning import policy_iteration
 from onlooker.planning.transitions import Transitions
 from onlooker.progress import make_progress
@@ -98,8 +97,8 @@ class MaximumMarginIRL(TabularBaseline):
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Find the policies."""
-        check_choice("method", self.method, ("projection", "qp"))
-        check_choice("select", self.select, ("best", "mixture", "last"))
+        one_of("method", self.method, ("projection", "qp"))
+        one_of("select", self.select, ("best", "mixture", "last"))
         tolerance = positive_number("tolerance", self.tolerance)
         max_iter = positive_integer("max_iter", self.max_iter)
         demos, move = self._start(demos)

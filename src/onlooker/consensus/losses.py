@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onlooker.checks import one_of
 from onlooker.consensus.draws import Floats, Ints32, Unique, canonical_rows, check_labels
 from onlooker.consensus.pair_kernels import overlaps
 
@@ -24,8 +25,7 @@ def variation_of_information(first: ArrayLike, second: ArrayLike) -> float:
 
 def check_loss(loss: str) -> None:
     """Refuse a loss that is not known."""
-    if loss not in ("vi", "binder"):
-        raise ValueError(f'loss must be "vi" or "binder", got {loss!r}')
+    one_of("loss", loss, ("vi", "binder"))
 
 
 def terms(loss: Loss, n: int) -> Floats:

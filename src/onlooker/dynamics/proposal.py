@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from onlooker.checks import Array, finite_array, positive_integer, positive_number
+from onlooker.checks import Array, finite_array, one_of, positive_integer, positive_number
 
 _MAX_STEPS = 4_000  # steps that speeds and noise are estimated from
 _MIN_STAYING = 0.01
@@ -45,10 +45,8 @@ def propose(
         )
     n_directions = positive_integer("n_directions", n_directions)
     n_speeds = positive_integer("n_speeds", n_speeds)
-    if stay not in (True, False, "auto"):
-        raise ValueError(f"stay must be True, False or 'auto', got {stay!r}")
-    if noise not in ("estimate", "resolution"):
-        raise ValueError(f"noise must be 'estimate' or 'resolution', got {noise!r}")
+    one_of("stay", stay, (True, False, "auto"))
+    one_of("noise", noise, ("estimate", "resolution"))
     if sigma is not None:
         sigma = positive_number("sigma", sigma)
     if not moves.any():

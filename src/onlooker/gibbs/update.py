@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Generic
 
+from onlooker.checks import Array
 from onlooker.gibbs.state import P, State
 
 Info = Mapping[str, float]
@@ -31,6 +32,10 @@ class Update(Generic[P]):
     def __call__(self, state: State[P]) -> Info:
         """Draw."""
         raise NotImplementedError
+
+    def kept(self, state: State[P]) -> dict[str, Array]:
+        """What is kept of a draw that only this update knows."""
+        return {}
 
     def log_density(self, state: State[P]) -> float:
         """A term of ``ln p`` that only this update knows."""

@@ -13,7 +13,6 @@ from onlooker.gibbs.state import Nothing, State
 from onlooker.gibbs.update import Info
 from onlooker.inference.draws import relabel
 from onlooker.inference.target import Target
-from onlooker.inference.unseen import kept_unseen
 from onlooker.inference.updates import controllers_given_counts
 from onlooker.partitions.base import Bound
 
@@ -77,7 +76,7 @@ class Chain:
         state.counts = count(
             state.actions, state.labels, state.data.first, problem.n_actions, n_slots
         )
-        if not self.target.collapsed:
+        if state.controllers is not None:
             state.controllers = controllers_given_counts(state)
 
     def _prepare(self) -> None:
@@ -136,7 +135,7 @@ class Chain:
             "log_joint": np.asarray(self.log_joint()),
             **{f"hyper.{name}": np.asarray(value) for name, value in state.hyper.items()},
             **self.bound.kept(state),
-            **kept_unseen(problem, state),
+            **{name: kept for update in self.updates for name, kept in update.kept(state).items()},
             **{f"info.{name}": np.asarray(value) for name, value in self.info.items()},
         }
 

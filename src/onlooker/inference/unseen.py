@@ -109,6 +109,11 @@ class UnseenPath(Update[Any]):
         actions = state.data.unsorted(state.actions)
         return float(np.log(self._moves.probability[self._move_of, actions]).sum())
 
+    def kept(self, state: State[Any]) -> dict[str, Array]:
+        """The states that were not seen."""
+        states = state.unseen.states[self._incomplete.hidden]
+        return {"imputed": states.astype(smallest_int(self._layout.n_nodes))} if len(states) else {}
+
 
 class UnseenPositions(Update[Any]):
     """Unseen or noisy positions, where steps are displacements.
@@ -185,6 +190,11 @@ class UnseenPositions(Update[Any]):
         noise = self._noise(state)
         return self._log_seen(noise, self._squares(state)) if noise > 0.0 else 0.0
 
+    def kept(self, state: State[Any]) -> dict[str, Array]:
+        """The positions that were not seen."""
+        positions = state.unseen.states[self._incomplete.hidden]
+        return {"imputed": positions} if len(positions) else {}
+
 
 def first_states(problem: Problem) -> Array:
     """The states that a problem of incomplete demonstrations was made with."""
@@ -195,11 +205,3 @@ def first_states(problem: Problem) -> Array:
     states[incomplete.starts] = problem.states[problem.node_of]
     states[incomplete.starts + 1] = problem.next_states
     return states
-
-
-def kept_unseen(problem: Problem, state: State[Any]) -> dict[str, Array]:
-    """The states that were not seen, as they are kept with a draw."""
-    if problem.incomplete is None or len(problem.incomplete.hidden) == 0:
-        return {}
-    states = state.unseen.states[problem.incomplete.hidden]
-    return {"imputed": states if states.ndim > 1 else states.astype(smallest_int(problem.n_nodes))}

@@ -50,6 +50,10 @@ class Controllers(Update[Any]):
 
     name = "controllers"
 
+    def begin(self, state: State[Any]) -> None:
+        """A chain with this update has controllers; they are drawn once there are counts."""
+        state.controllers = np.zeros((0, 0))
+
     def __call__(self, state: State[Any]) -> Info:
         """Draw the controller of every slot."""
         assert state.controllers is not None
