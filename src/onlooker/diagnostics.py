@@ -109,23 +109,23 @@ def check_convergence(posterior: Posterior) -> None:
         )
         return
     table = summary(posterior)
-    told = []
+    problems = []
     r_hat = table["r_hat"].dropna()
     bad = r_hat[r_hat > MAX_R_HAT].sort_values(ascending=False)
     if len(bad):
-        told.append(
+        problems.append(
             f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MAX_R_HAT}: the "
             f"chains have not mixed; raise tune and draws{_hint(posterior)}"
         )
     ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna() / posterior.n_chains
     bad = ess[ess < MIN_ESS].sort_values()
     if len(bad):
-        told.append(
+        problems.append(
             f"the effective sample size is {bad.iloc[0]:.0f} per chain for {bad.index[0]}"
             f"{_others(bad)}, below {MIN_ESS}: raise draws"
         )
-    if told:
-        warn(". ".join(told), ConvergenceWarning)
+    if problems:
+        warn(". ".join(problems), ConvergenceWarning)
 
 
 def _hint(posterior: Posterior) -> str:

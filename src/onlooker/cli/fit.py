@@ -74,22 +74,22 @@ def fit(
     from onlooker.fitting.run import fit as fit_tracks
 
     notify = printer(as_json)
-    wanted = with_flags(
+    chosen = with_flags(
         Model() if model is None else read_model(model),
         dynamics={name: given[name] for name in ("directions", "speeds", "step", "sigma")},
         prior={"kind": given["prior"], "clusters": given["clusters"], "scale": given["scale"]},
     )
-    wanted = replace(
-        wanted,
-        data=wanted.data
+    chosen = replace(
+        chosen,
+        data=chosen.data
         | _given(given, "states", "trajectory", "time")
         | ({"geographic": True} if geographic else {}),
-        cleaning=wanted.cleaning | _given(given, "missing", "duplicates", "gaps"),
-        sampling=wanted.sampling
+        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps"),
+        sampling=chosen.sampling
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed"),
     )
     try:
-        run = fit_tracks(file, wanted, output, resume=resume, notify=notify)
+        run = fit_tracks(file, chosen, output, resume=resume, notify=notify)
     except KeyboardInterrupt:
         click.echo("To continue, repeat the command with --resume.", err=True)
         raise

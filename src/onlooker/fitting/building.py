@@ -49,15 +49,15 @@ def make_dynamics(
             'transitions: [dynamics] kind = "tabular" (or "gymnasium") in --model; for positions '
             'on a line write kind = "displacement" there'
         )
-    dynamics = GeographicDynamics if geographic else DisplacementDynamics
-    make: Any = dynamics.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
-    context = {"demos": demos, "dynamics": dynamics, "folder": model.folder}
+    steps = GeographicDynamics if geographic else DisplacementDynamics
+    make: Any = steps.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
+    context = {"demos": demos, "dynamics": steps, "folder": model.folder}
     needed = {name: context[name] for name in inspect.signature(make).parameters if name in context}
-    made = make(**needed, **given)
-    if one_sigma and kind == "displacement" and np.ndim(made.sigma) == 1:
-        sigma = float(np.sqrt(np.mean(np.square(made.sigma))))
-        made = make(**needed, **given, sigma=sigma)
-    return made  # type: ignore[no-any-return]
+    dynamics = make(**needed, **given)
+    if one_sigma and kind == "displacement" and np.ndim(dynamics.sigma) == 1:
+        sigma = float(np.sqrt(np.mean(np.square(dynamics.sigma))))
+        dynamics = make(**needed, **given, sigma=sigma)
+    return dynamics  # type: ignore[no-any-return]
 
 
 def _compass(

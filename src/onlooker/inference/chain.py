@@ -88,11 +88,11 @@ class Chain:
 
     def sweep(self) -> dict[str, Info]:
         """Every update once."""
-        told = {update.name: update(self.state) for update in self.updates}
+        infos = {update.name: update(self.state) for update in self.updates}
         self.info = {
-            f"{name}.{key}": value for name, info in told.items() for key, value in info.items()
+            f"{name}.{key}": value for name, info in infos.items() for key, value in info.items()
         }
-        return told
+        return infos
 
     # -- what a state says ----------------------------------------------------------------------
 

@@ -180,20 +180,20 @@ def _table(
     from onlooker.reading.tables import column_names, load_dataframe
 
     name, arrays = os.fspath(path), _arrays(path)
-    wanted, others = column_names(states, trajectory, time)
-    for column in wanted + others:
+    columns_of_state, others = column_names(states, trajectory, time)
+    for column in columns_of_state + others:
         if column not in arrays:
             raise ValueError(f"{name} has no array {column!r}; it has {', '.join(arrays)}")
-    if len(wanted) == 1 and arrays[wanted[0]].ndim == 2:
-        block = arrays.pop(wanted[0])
-        wanted = [f"{wanted[0]}[{dim}]" for dim in range(block.shape[1])]
-        arrays |= dict(zip(wanted, block.T, strict=True))
-    columns = {column: arrays[column] for column in wanted + others}
-    length = len(np.atleast_1d(columns[wanted[0]]))
+    if len(columns_of_state) == 1 and arrays[columns_of_state[0]].ndim == 2:
+        block = arrays.pop(columns_of_state[0])
+        columns_of_state = [f"{columns_of_state[0]}[{dim}]" for dim in range(block.shape[1])]
+        arrays |= dict(zip(columns_of_state, block.T, strict=True))
+    columns = {column: arrays[column] for column in columns_of_state + others}
+    length = len(np.atleast_1d(columns[columns_of_state[0]]))
     for column, array in columns.items():
         if array.shape != (length,):
             raise ValueError(
-                f"{name}: {column!r} must be {length} values as {wanted[0]!r} is, "
+                f"{name}: {column!r} must be {length} values as {columns_of_state[0]!r} is, "
                 f"got shape {array.shape}"
             )
-    return load_dataframe(pd.DataFrame(columns), wanted, trajectory, time)
+    return load_dataframe(pd.DataFrame(columns), columns_of_state, trajectory, time)

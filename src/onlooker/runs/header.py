@@ -147,8 +147,8 @@ def difference(name: str, there: Any, here: Any) -> str:
         one, other = _told_apart(there, here)
         return f"{name}: {one} there, {other} here"
     differing = [key for key in here if there[key] != here[key]]
-    told = ", ".join(difference(key, there[key], here[key]) for key in differing)
-    return told if name == "params" else f"{name}: {told}"
+    parts = ", ".join(difference(key, there[key], here[key]) for key in differing)
+    return parts if name == "params" else f"{name}: {parts}"
 
 
 def _told_apart(there: Any, here: Any) -> tuple[str, str]:

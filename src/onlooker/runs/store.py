@@ -103,13 +103,13 @@ class ChainFolder:
         return self._read(("",), repair)
 
     def _read(
-        self, wanted: tuple[str, ...], repair: bool
+        self, prefixes: tuple[str, ...], repair: bool
     ) -> tuple[Draws | None, tuple[State[Any], int] | None]:
         blocks: list[Draws] = []
         n_kept, where, parts = 0, None, self.parts()
         for number, part in enumerate(parts):
             try:
-                arrays = read_arrays(part, wanted)
+                arrays = read_arrays(part, prefixes)
                 rest = json.loads(str(arrays["rest"]))
                 block = Draws(within("draws.", arrays))
                 stored = within("state.", arrays)
@@ -161,10 +161,10 @@ class ChainFolder:
         """Write a part."""
         block = runner.draws[self._kept - runner.first :]
         state, rest = runner.chain.state.as_arrays()
-        told = {"state": rest, "first": self._kept, "sweeps": runner.sweeps}
+        about = {"state": rest, "first": self._kept, "sweeps": runner.sweeps}
         arrays = {f"draws.{name}": values for name, values in block.arrays.items()}
         arrays |= {f"state.{name}": values for name, values in state.items()}
-        arrays["rest"] = np.array(json.dumps(told))
+        arrays["rest"] = np.array(json.dumps(about))
         part = self.path / f"part-{runner.sweeps:012d}.npz"
         self.path.mkdir(exist_ok=True)
         write_arrays(part, arrays)
@@ -256,9 +256,9 @@ class Store:
             return
         for name in ("problem", "prior", "options", "seed", "dynamics"):
             if found[name] != header[name]:
-                told = difference(name, found[name], header[name])
+                differs = difference(name, found[name], header[name])
                 raise StoreMismatchError(
-                    f"{self.path} holds another run ({told}); choose another ", Setting("store")
+                    f"{self.path} holds another run ({differs}); choose another ", Setting("store")
                 )
         raise StoreMismatchError(
             f"{self.path} holds another run (its data differ); choose another ", Setting("store")
