@@ -17,8 +17,7 @@ def test_ranks_of_the_truth_are_uniform(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_ranks_of_the_truth_are_uniform_with_every_prior(name):
-    n_replicates = REPLICATES if name == "potts" else 4 * REPLICATES  # its sweeps are many
-    found = [ranks(name, seed) for seed in range(n_replicates)]
+    found = [ranks(name, seed) for seed in range(4 * REPLICATES)]
     assert min(p_values(found).values()) > 1e-4
 
 
