@@ -7,6 +7,7 @@ JOBS        ?= auto
 DEMO_ARGS   ?=
 PYTEST_ARGS ?=
 BENCH_ARGS  ?=
+MUTANT_ARGS ?=
 CHECKED     := src tests benchmarks docs/conf.py
 DOCS        := docs/_build
 PACKAGE     := build/package
@@ -14,7 +15,7 @@ COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
 PYTEST      := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(COVER)
 LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test test-all coverage lint format bench bench-check docs package lock clean
+.PHONY: help venv demo test test-all coverage mutants lint format bench bench-check docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -26,6 +27,8 @@ help:
 	@echo "               tests of the web page need chromium and are skipped without it"
 	@echo "make test-all  run every test: all calibrations, all pages in a browser, twenty kills"
 	@echo "make coverage  the same with branch coverage; fails below 90 %"
+	@echo "make mutants   make 60 small mistakes in copies of the package and report which the tests"
+	@echo "               catch; about 10 minutes; MUTANT_ARGS='--seed 1' makes others"
 	@echo "make lint      ruff (style, format) and mypy (types)"
 	@echo "make format    let ruff format the code and fix what it can"
 	@echo "make bench     run the benchmarks and make docs/benchmarks.md; takes many minutes;"
@@ -68,6 +71,10 @@ test-all: venv
 # Kernels that numba compiles do not count: their twins in tests/ do. Details are in htmlcov/.
 coverage:
 	$(MAKE) test-all COVERAGE=1
+
+# The last line of its report says what survived: a test is missing there, or a line is.
+mutants: venv
+	$(BIN)/python tests/support/mutants.py --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(MUTANT_ARGS)
 
 lint: venv
 	$(BIN)/ruff check $(CHECKED)

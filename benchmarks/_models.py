@@ -110,7 +110,7 @@ def twin_of(name: str, chain: Chain) -> Twin:
     state = chain.state.copy()
     first = state.data.first
     plain = naive.Naive(
-        state.data.likelihood,
+        state.data.likelihood[state.data.row],
         [range(first[i], first[i + 1]) for i in range(len(state.labels))],
         state.actions,
         state.labels,
@@ -172,7 +172,7 @@ def _link_twin(chain: Chain) -> Twin:
         state.partition.link, state.counts.node, near, graph.offset, ALPHA, state.rng
     )
     rest = naive.Naive(
-        state.data.likelihood,
+        state.data.likelihood[state.data.row],
         [range(first[i], first[i + 1]) for i in range(len(state.labels))],
         state.actions,
         state.labels,

@@ -1,10 +1,11 @@
-"""What scoring costs: 10,000 steps, 16 actions, 200 replicates.
+"""What scoring costs: 10,000 steps, 16 actions, 100 replicates.
 
     python -m benchmarks anomaly
 
 Seconds of processor time, since machines are shared; the last column is the ratio to the time
 that one pass over all steps and replicates takes the dynamics alone (`sample` and
-`log_likelihood`), which differs less between machines. One call makes at least two such passes.
+`log_likelihood`), which differs less between machines. Simulating whole tracks takes a dozen such
+passes, and the policy at every state that they come to.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from onlooker.anomaly import score, score_policy
 from onlooker.partitions import DistanceDependent
 from onlooker.worlds import CircularMotion, GridWorld
 
-N_REPLICATES = 200
+N_REPLICATES = 100
+_TRACKS = {False: "no tracks simulated", True: "whole tracks simulated"}
 
 
 def seconds(run: Callable[[], Any]) -> float:
@@ -40,7 +42,6 @@ def main(quick: bool = False) -> None:
     n_replicates = 20 if quick else N_REPLICATES
     demos, _ = world.rollout(10 if quick else 100, 101, random_state=1)
     states, _ = demos.transitions()
-    policy = world.policy(states)
     rng = np.random.default_rng(0)
 
     def dynamics_alone() -> None:
@@ -55,13 +56,14 @@ def main(quick: bool = False) -> None:
         rows.append([name, f"{took:.2f}", f"{took / unit:.1f}"])
 
     report("the dynamics alone, one pass", unit)
-    for most in (n_replicates, 10 * n_replicates):
+    for simulate in (False, True):
         took = seconds(
-            lambda most=most: score_policy(  # type: ignore[misc]
-                policy, world.dynamics, demos, max_replicates=most, random_state=0
+            lambda simulate=simulate: score_policy(  # type: ignore[misc]
+                world.policy, world.dynamics, demos, simulate=simulate, random_state=0,
+                n_replicates=n_replicates, max_replicates=n_replicates,
             )
-        )
-        report(f"known policy, at most {most} replicates", took)
+        )  # fmt: skip
+        report(f"known policy, {_TRACKS[simulate]}", took)
     train, _ = world.rollout(20, 101, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,19 +71,18 @@ def main(quick: bool = False) -> None:
             Problem.from_demonstrations(train, world.dynamics), DistanceDependent(),
             draws=100, tune=100, chains=2, random_state=0, progress=False,
         )  # fmt: skip
-    for uncertain in (False, True):
+    for simulate in (False, True):
         took = seconds(
-            lambda uncertain=uncertain: score(  # type: ignore[misc]
-                posterior, demos, parameter_uncertainty=uncertain, random_state=0,
-                max_replicates=n_replicates,
+            lambda simulate=simulate: score(  # type: ignore[misc]
+                posterior, demos[:10], simulate=simulate, random_state=0,
+                n_replicates=n_replicates, max_replicates=n_replicates,
             )
         )  # fmt: skip
-        report(f"posterior of 200 draws, its uncertainty {uncertain}", took)
+        report(f"posterior of 200 draws, a tenth of the steps, {_TRACKS[simulate]}", took)
     grid = GridWorld()
     walks, _ = grid.rollout(10 if quick else 200, 51, random_state=0)
-    table = grid.policy(walks.transitions()[0])
-    took = seconds(lambda: score_policy(table, grid.dynamics, walks, random_state=0))
-    report("441 states, expectations summed, at most 2000 replicates", took)
+    took = seconds(lambda: score_policy(grid.policy, grid.dynamics, walks, random_state=0))
+    report(f"441 states, expectations summed, {_TRACKS[True]}", took)
     print_table(
         f"Scoring {demos.n_transitions:,} steps, 16 actions, {n_replicates} replicates",
         ["what", "seconds", "passes of the dynamics"],

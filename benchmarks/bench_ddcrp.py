@@ -51,7 +51,7 @@ def against_the_twin() -> list[object]:
     links = NaiveLinks(state.partition.link, state.counts.node, near, graph.offset, 1.0, state.rng)
     first = state.data.first
     rest = naive.Naive(
-        state.data.likelihood,
+        state.data.likelihood[state.data.row],
         [range(first[i], first[i + 1]) for i in range(problem.n_nodes)],
         state.actions,
         state.labels,

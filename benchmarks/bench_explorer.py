@@ -30,7 +30,7 @@ from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
 from onlooker.partitions import DistanceDependent
-from onlooker.runs.store import describe_run
+from onlooker.runs.header import describe_run
 
 _PARTS = 10  # that a chain's draws are stored in
 

@@ -21,7 +21,7 @@ from benchmarks._measure import print_table
 from onlooker import Problem, sample
 from onlooker.hyper import CONCENTRATION
 from onlooker.metrics import circular_emd
-from onlooker.partitions import DistanceDependent
+from onlooker.partitions import Regions
 from onlooker.worlds import GridWorld
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -30,7 +30,7 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 def error_of(world: GridWorld, demos: Any, draws: int, seed: int) -> float:
     """Error of the posterior mean policy, all hyper-parameters inferred."""
     problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
-    prior = DistanceDependent.inferred(coordinates=world.coordinates)
+    prior = Regions.inferred(coordinates=world.coordinates)
     posterior = sample(
         problem,
         prior,

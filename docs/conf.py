@@ -49,7 +49,10 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!onlooker\.).*"),
     # Types of the inside: signatures name them, but nobody needs to make one.
-    ("py:class", r"onlooker\.(checks|gibbs|inference|prediction|problem|runs|partitions\.\w+)\..+"),
+    (
+        "py:class",
+        r"onlooker\.(checks|gibbs|inference|prediction|problem|runs|(partitions|repertoire)\.\w+)\..+",
+    ),
 ]
 suppress_warnings = ["ref.python"]  # `n_actions` is the name of many things
 linkcheck_ignore = ["https?:", "mailto:"]  # there may be no network

@@ -2,9 +2,20 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
-from onlooker.checks import Advice, ChoiceError, Setting, SettingError, alternatives, one_of
+from onlooker.checks import (
+    Advice,
+    ChoiceError,
+    Setting,
+    SettingError,
+    alternatives,
+    as_array,
+    as_policy,
+    finite_array,
+    one_of,
+)
 
 
 def test_a_choice_error_tells_argument_value_and_choices():
@@ -31,3 +42,18 @@ def test_settings_in_a_message_are_written_by_whoever_shows_it():
 )
 def test_alternatives(items, text):
     assert alternatives(items) == text
+
+
+def test_the_first_of_several_bad_numbers_is_named():
+    values = np.zeros((3, 4))
+    values[1, 2], values[2, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match=r"x holds nan at index \(1, 2\)"):
+        finite_array("x", values, ndim=2)
+    with pytest.raises(ValueError, match=r"x is masked at index \(1, 2\)"):
+        as_array("x", np.ma.masked_invalid(values))
+
+
+def test_a_policy_may_have_zeros_and_not_less():
+    assert as_policy("p", [[0.0, 1.0]], (1, 2)).tolist() == [[0.0, 1.0]]
+    with pytest.raises(ValueError, match=r"p\[1\] sums to 1 with smallest entry -0\.5"):
+        as_policy("p", [[0.5, 0.5], [-0.5, 1.5]], (2, 2))

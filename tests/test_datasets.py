@@ -19,6 +19,7 @@ def storms():
 def test_storms_are_those_of_their_description(storms):
     frame, demos = storms.frame, storms.demos
     assert len(frame) == 19_054
+    assert frame.columns[:3].tolist() == ["storm", "name", "label"]
     assert frame["storm"].nunique() == frame["label"].nunique() == 654
     assert len(demos.states) == 18_986
     assert (demos.lengths >= 2).all()

@@ -4,14 +4,23 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from chains import make_posterior
-from small_runs import made_up, plane_problem, quick
+from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import sample
-from onlooker.diagnostics import at_bounds, check_convergence, scalars, summary
+from onlooker import Demonstrations, Problem, sample
+from onlooker.diagnostics import (
+    MIN_ESS,
+    at_bounds,
+    check_convergence,
+    part_of,
+    scalars,
+    settled,
+    summary,
+)
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.hyper import CONCENTRATION, Gamma, LogUniform
+from onlooker.hyper import Gamma, LogUniform
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Mixing
 from onlooker.warnings import ConvergenceWarning
 
@@ -54,10 +63,15 @@ def test_the_scalars_are_what_they_are_called():
     posterior = quick(PROBLEM, DistanceDependent(), draws=6)
     found = scalars(posterior)
     flat = posterior.labels.reshape(-1, 15)
-    largest = [np.bincount(row).max() for row in flat]
-    np.testing.assert_array_equal(found["largest_cluster"].ravel(), largest)
+    largest = [np.bincount(row).max() / 15 for row in flat]
+    np.testing.assert_allclose(found["largest_share"].ravel(), largest)
     np.testing.assert_array_equal(found["n_controllers"], posterior.n_controllers)
     np.testing.assert_array_equal(found["nu"], posterior.hyper["nu"])
+    policy = [
+        np.array(list(posterior.predictor.each(PROBLEM.states, [b])))[0] for b in range(len(flat))
+    ]
+    entropy = -(np.array(policy) * np.log(policy)).sum(axis=2).mean(axis=1)
+    np.testing.assert_allclose(found["mean_entropy"].ravel(), entropy)
     policies = {name: values for name, values in found.items() if name.startswith("policy")}
     assert len(policies) == 5
     for name, values in policies.items():
@@ -80,9 +94,35 @@ def test_the_summary_has_arviz_figures():
     ]  # fmt: skip
 
 
+def test_exactly_these_are_watched():
+    probed = [name for name in scalars(_with(NOISE)) if name.startswith("policy[")]
+    sizes = ["n_controllers", "largest_share", "mean_entropy"]
+    assert list(scalars(_with(NOISE))) == [*sizes, *probed, "log_joint"]  # alpha is fixed
+    assert list(scalars(_with(NOISE, nu=NOISE)))[-2:] == ["nu", "log_joint"]
+    parts = ["partition", "partition", "policy", *["policy"] * 5, "hyper-parameters", "log joint"]
+    assert [part_of(name) for name in scalars(_with(NOISE, nu=NOISE))] == parts
+
+
+def test_regions_are_watched_where_draws_have_them():
+    posterior = _with(NOISE)
+    regions = np.zeros((4, 400, 15), dtype=np.int8)
+    regions[1, :, 3:] = 1
+    regions[2, :, 5:] = 2
+    arrays = {**posterior.draws.arrays, "regions": regions}
+    found = scalars(make_posterior(PROBLEM, posterior.prior, arrays, seed=0))
+    np.testing.assert_array_equal(found["n_regions"][:, 0], [1, 2, 3, 1])
+    assert part_of("n_regions") == "partition"
+
+
+def test_an_inferred_hyper_parameter_is_watched_even_while_it_stands_still():
+    arrays = _with(NOISE).draws.arrays
+    target = make_posterior(PROBLEM, Mixing(2), arrays, concentration=Gamma(1, 1))
+    assert "alpha" in scalars(target)
+
+
 def test_a_scalar_that_never_changes_has_no_r_hat_and_raises_no_warning():
     table = summary(_with(NOISE))
-    assert np.isnan(table.loc["alpha", "r_hat"])
+    assert np.isnan(table.loc["n_controllers", "r_hat"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_convergence(_with(NOISE))
@@ -118,13 +158,107 @@ def test_chains_that_are_stuck_in_different_places_are_reported():
 
 def test_slow_chains_are_reported_by_their_effective_sample_size():
     slow = np.repeat(NOISE[:, :40], 10, axis=1)
-    with pytest.warns(ConvergenceWarning, match=r"sample size is \d+ per chain for log_joint"):
+    with pytest.warns(ConvergenceWarning, match=r"sample size is \d+ for log_joint"):
         check_convergence(_with(slow))
 
 
 def test_too_few_draws_say_so():
-    with pytest.warns(ConvergenceWarning, match="too few"):
-        check_convergence(_with(NOISE[:, :3]))
+    for few in (NOISE[:, :3], NOISE[:1, :7]):
+        with pytest.warns(ConvergenceWarning, match="too few"):
+            check_convergence(_with(few))
+        assert settled(summary(_with(few))).sentence == "It is unknown what has settled."
+
+
+def test_one_chain_that_drifts_is_reported():
+    drifting = NOISE[:1] + np.linspace(0, 3, 400)
+    with pytest.warns(ConvergenceWarning, match="is 1.3.* for log_joint .*the chain has not mixed"):
+        check_convergence(_with(drifting))
+    steady = _with(np.random.default_rng(0).normal(size=(1, 4000)))
+    assert steady.summary().attrs["settled"] == (
+        "The policy, the partition and the log joint have settled."
+    )
+
+
+def test_the_effective_sample_size_is_that_of_all_chains():
+    """Eight chains of 60 draws are worth 400, one of 300 is not."""
+    rng = np.random.default_rng(0)
+    for shape, enough in (((8, 60), True), ((1, 300), False)):
+        row = summary(_with(rng.normal(size=shape))).loc["log_joint"]
+        assert (min(row["ess_bulk"], row["ess_tail"]) >= MIN_ESS) == enough
+
+
+# -- what has settled ------------------------------------------------------------------------------
+
+
+def _table(**bad):
+    """A table in which these parts have this R-hat; others are fine."""
+    names = {
+        "policy": "mean_entropy",
+        "partition": "n_controllers",
+        "hyper": "nu",
+        "fit": "log_joint",
+    }
+    rows = {row: {"r_hat": bad.get(part, 1.0)} for part, row in names.items()}
+    return pd.DataFrame(rows).T.assign(ess_bulk=900.0, ess_tail=900.0)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({}, "The policy, the partition, the hyper-parameters and the log joint have settled."),
+        (
+            {"partition": 1.2, "hyper": np.nan, "fit": np.nan},
+            "The policy has settled, the partition has not.",
+        ),
+        (
+            {"hyper": 1.02, "fit": np.inf},
+            "The policy and the partition have settled, the hyper-parameters and the log joint "
+            "have not.",
+        ),
+        (
+            {"partition": 1.1, "policy": 1.1, "hyper": np.nan, "fit": 1.1},
+            "The policy, the partition and the log joint have not settled.",
+        ),
+        (
+            dict.fromkeys(("policy", "partition", "fit"), np.nan),
+            "The hyper-parameters have settled.",
+        ),
+    ],
+)
+def test_what_has_settled_is_told_in_one_sentence(bad, sentence):
+    found = settled(_table(**bad))
+    assert found.sentence == sentence
+    assert found.all == (" not" not in sentence)
+
+
+def test_a_part_with_too_small_a_sample_has_not_settled():
+    table = _table()
+    table.loc["mean_entropy", "ess_tail"] = 399.0
+    found = settled(table)
+    assert not found.all
+    assert found.parts["policy"] is False
+    assert found.parts["partition"] is True
+
+
+def test_where_nothing_changes_there_is_nothing_to_settle():
+    found = settled(_table(policy=np.nan, partition=np.nan, hyper=np.nan, fit=np.nan))
+    assert found.all
+    assert found.sentence == "It is unknown what has settled."
+
+
+def test_what_has_settled_is_told_apart():
+    """Two states that were never left: one cluster in two of the chains, two in the others."""
+    assert not np.isin([13, 14], PROBLEM.node_of).any()
+    labels = np.random.default_rng(0).integers(2, size=(4, 400, 15))
+    labels[..., 13:] = 2
+    labels[2:, :, 14] = 3
+    posterior = _with(NOISE, labels, nu=NOISE)
+    sentence = (
+        "The policy, the hyper-parameters and the log joint have settled, the partition has not."
+    )
+    assert posterior.summary().attrs["settled"] == sentence
+    with pytest.warns(ConvergenceWarning, match=f"^{sentence} R-hat is .* for n_controllers"):
+        check_convergence(posterior)
 
 
 def test_sample_warns_where_it_is_called_and_can_be_silenced():
@@ -165,7 +299,7 @@ def test_arviz_reads_the_export():
     data = az.InferenceData.from_datatree(tree) if before_1 else tree
     ours = summary(posterior)
     for table in (az.summary(data), arviz_stats.summary(tree)):
-        assert len(table) == 8  # nu, two sizes, five policies; alpha was fixed
+        assert len(table) == 9  # nu, two sizes, entropy, five policies; alpha was fixed
         for column, error in (("mean", 0.01), ("r_hat", 0.02)):
             for name in ("nu", "n_controllers"):
                 expected = ours.loc[name, column]
@@ -189,7 +323,10 @@ def test_the_export_survives_a_netcdf_file(tmp_path):
 # -- bounds of priors -----------------------------------------------------------------------------
 
 
-def _drawn(prior, hyper, concentration=CONCENTRATION):
+BOUNDED = LogUniform(0.25, 10.0)
+
+
+def _drawn(prior, hyper, concentration=BOUNDED):
     posterior = made_up(PROBLEM, prior, hyper)
     posterior.target = replace(posterior.target, concentration=concentration)
     return posterior
@@ -231,3 +368,58 @@ def test_parameters_of_the_dynamics_have_bounds_too():
     )
     found = at_bounds(made_up(problem, Mixing(2), {"sigma": 0.99}))
     assert [one[:3] for one in found] == [("sigma", "upper", 1.0)]
+
+
+# -- what was not seen ----------------------------------------------------------------------------
+
+
+def corner(draws=200, **options):
+    """East then north, or north then east: nothing seen tells."""
+    track = np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0]])
+    problem = Problem.from_demonstrations(
+        Demonstrations([track], missing="infer"), DisplacementDynamics.compass(4, sigma=0.1)
+    )
+    return quick(problem, Mixing(2), draws=draws, **options)
+
+
+def test_an_unseen_position_and_action_are_watched():
+    posterior = corner()
+    found = scalars(posterior)
+    names = [name for name in found if part_of(name) == "unseen states"]
+    assert names[1] in ("imputed[action 0]", "imputed[action 1]")
+    coordinate = int(names[0].removeprefix("imputed[state 1, coordinate ").rstrip("]"))
+    np.testing.assert_array_equal(found[names[0]], posterior.imputed[:, :, 0, coordinate])
+    at = int(names[1][len("imputed[action ") : -1])
+    likeliest = np.bincount(posterior.actions[:, :, at].ravel()).argmax()
+    np.testing.assert_array_equal(found[names[1]], posterior.actions[:, :, at] == likeliest)
+
+
+def test_chains_that_never_turn_a_corner_round_are_noticed(monkeypatch):
+    """As with actions drawn given positions alone."""
+    fine = summary(corner(chains=8)).filter(like="imputed[", axis=0)
+    assert (fine["r_hat"] < 1.02).all()
+    monkeypatch.setattr("onlooker.inference.unseen.draw_actions", lambda *_: None)
+    stuck = summary(corner(chains=8)).filter(like="imputed[", axis=0)
+    assert (stuck["r_hat"] > 1.3).all()
+
+
+def test_the_action_watched_is_at_an_unknown_state():
+    track = np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0], [np.nan, np.nan], [3.0, 1.0]])
+    compass = DisplacementDynamics.compass(4, sigma=0.1)
+    demos = Demonstrations([track], missing="infer")
+    for noise, transitions in ((None, [2, 3]), (0.1, [0, 1, 2, 3])):
+        problem = Problem.from_demonstrations(demos, compass, observation_noise=noise)
+        found = scalars(quick(problem, Mixing(2), draws=20))
+        watched = [name for name in found if name.startswith("imputed[action")]
+        assert watched[0] in [f"imputed[action {t}]" for t in transitions]
+
+
+def test_an_unseen_integer_state_is_watched_by_its_likeliest():
+    demos = Demonstrations([[0, -1, -1, 3, 4, -1, 0]] * 3, missing="infer")
+    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    posterior = quick(problem, Mixing(2), draws=20)
+    found = {name: v for name, v in scalars(posterior).items() if name.startswith("imputed[state")}
+    ((name, values),) = found.items()
+    place = problem.incomplete.hidden.tolist().index(int(name[len("imputed[state ") : -1]))
+    drawn = posterior.imputed[:, :, place]
+    np.testing.assert_array_equal(values, drawn == np.bincount(drawn.ravel()).argmax())

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
-from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, check_hyper
+from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, TotalMass, check_hyper
 
 PAIRS = [
     (Exponential(0.1), scipy.stats.expon(scale=0.1)),
@@ -15,6 +15,7 @@ PAIRS = [
     (Gamma(2.5, 4.0), scipy.stats.gamma(2.5, scale=1 / 4.0)),
     (Gamma(0.3, 0.5), scipy.stats.gamma(0.3, scale=1 / 0.5)),
     (LogUniform(0.01, 30.0), scipy.stats.loguniform(0.01, 30.0)),
+    (TotalMass(Gamma(2.5, 4.0)).over(5), scipy.stats.gamma(2.5, scale=1 / 20.0)),
 ]
 pairs = pytest.mark.parametrize(("prior", "reference"), PAIRS, ids=[str(p) for p, _ in PAIRS])
 

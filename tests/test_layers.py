@@ -7,9 +7,9 @@ import onlooker
 
 SOURCE = Path(onlooker.__file__).parent
 ROOMS = """
-    _version checks files warnings hyper geography progress compiled gibbs
+    _version checks files stopping warnings hyper geography progress compiled gibbs
     reading demonstrations datasets
-    dynamics planning metrics worlds missing problem
+    dynamics planning metrics worlds repertoire missing problem
     partitions inference runs
     prediction consensus diagnostics posterior sampling defaults recognizer baselines anomaly
     findings

@@ -106,6 +106,33 @@ def test_a_terminal_gets_one_live_bar_that_says_what_goes_on(monkeypatch):
     assert text.count("\n") == 1
 
 
+def test_a_remark_has_a_line_of_its_own_and_changes_what_is_to_be_done(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 10) as shown:
+        shown.start()
+        shown.update(10)
+        shown.remark("not yet", 20)
+        shown.update(15)
+        shown.remark("out of time", 15)
+    assert log.getvalue().splitlines() == [
+        "sampling: 10/10 sweeps (100%), 0:00",
+        "sampling: not yet",
+        "sampling: 15/20 sweeps (75%), 0:00, 0:00 left",
+        "sampling: out of time",
+    ]
+
+
+def test_a_remark_stays_above_the_bar(monkeypatch):
+    terminal = screen(monkeypatch, terminal=True)
+    with make_progress(True, 10) as shown:
+        shown.start()
+        shown.update(10)
+        shown.remark("not yet", 20)
+        shown.update(20)
+    assert "sampling: not yet\n" in terminal.getvalue()
+    assert "20/20 sweeps (100%)" in terminal.getvalue()
+
+
 def in_a_notebook(monkeypatch):
     ipython = types.ModuleType("IPython")
     ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())

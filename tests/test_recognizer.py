@@ -157,6 +157,20 @@ def test_a_store_goes_along(tmp_path):
     np.testing.assert_array_equal(again.posterior_.labels, fitted.posterior_.labels)
 
 
+def test_it_may_sample_until_converged(monkeypatch):
+    from onlooker import sampling
+    from onlooker.diagnostics import Settled
+
+    monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": False}))
+    model = PolicyRecognizer(
+        WORLD.dynamics, Mixing(3), draws="auto", max_minutes=1e-9, tune=0, chains=2, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning, match="time budget"):
+        model.fit(DEMOS)
+    assert model.posterior_.ended == "time"
+    assert clone(model).max_minutes == 1e-9
+
+
 def test_asking_before_fitting_is_refused():
     for question in (
         lambda r: r.predict(STATES),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import kernels
+import mutants
 import pytest
 
 import onlooker
@@ -38,6 +39,65 @@ def test_tests_import_neither_benchmarks_nor_each_other():
     for path in TESTS.rglob("*.py"):
         names = list(imported(path))
         assert not [name for name in names if name.startswith(("benchmarks", "test_"))], path
+
+
+# -- where files are written ----------------------------------------------------------------------
+
+
+def test_libraries_keep_their_files_in_a_directory_that_is_removed_in_the_end():
+    import dask
+    import matplotlib
+
+    scratch = Path(os.environ["ONLOOKER_TEST_SCRATCH"])
+    for folder in (matplotlib.get_configdir(), matplotlib.get_cachedir(),
+                   dask.config.get("temporary-directory")):  # fmt: skip
+        assert Path(folder).is_relative_to(scratch)
+
+
+# -- mutants --------------------------------------------------------------------------------------
+
+
+def test_mutants_are_programs_with_one_change_each_spread_over_the_rooms():
+    made = mutants.sample(60, seed=1)
+    assert [str(mutant) for mutant in made] == [str(m) for m in mutants.sample(60, seed=1)]
+    assert made != mutants.sample(60, seed=2)
+    assert len({mutants.room_of(mutant.path) for mutant in made}) > 30
+    for mutant in made:
+        compile(mutant.text, str(mutant.path), "exec")
+        before = ast.unparse(ast.parse((mutants.PACKAGE / mutant.path).read_text(encoding="utf-8")))
+        lines = zip(before.splitlines(), mutant.text.splitlines(), strict=True)
+        assert sum(one != other for one, other in lines) == 1, mutant
+
+
+WRONG = """
+def f(x):
+    if x < 2 and x != 1:
+        x += 1
+    return x * 3
+"""
+CHECKED = """
+from room import f
+def test_f():
+    assert [f(x) for x in (0, 1, 2)] == [3, 3, 6]
+"""
+
+
+def test_every_mistake_in_a_function_is_made_and_caught_by_tests_that_look(tmp_path):
+    (tmp_path / "room.py").write_text(WRONG)
+    (tmp_path / "test_room.py").write_text(CHECKED)
+    test = tmp_path / "test_room.py"
+    assert mutants.run_tests(tmp_path, [test], 60) == []
+    made = [
+        mutants.make(tmp_path / "room.py", *where[3:], package=tmp_path)
+        for where in mutants.mutants_of(tmp_path / "room.py")
+    ]
+    kinds = {"Lt -> LtE", "NotEq -> Eq", "And -> Or", "Add -> Sub", "Mult -> Div", "2 -> 3",
+             "left out: x += 1"}  # fmt: skip
+    assert kinds <= {mutant.what for mutant in made}
+    for mutant in made:
+        if mutant.what in ("And -> Or", "Mult -> Div"):
+            (tmp_path / "room.py").write_text(mutant.text)
+            assert mutants.run_tests(tmp_path, [test], 60), mutant
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -88,3 +148,39 @@ def test_kernels_are_kept_while_nothing_is_edited(package):
     clear_stale(package)
     assert len(list(package.rglob("*.nb?"))) == 4
     assert kernels.missing(package) == []
+
+
+KERNEL = """
+from numba import njit
+@njit(cache=True)
+def f(x):
+    return x + 1
+f(1)
+"""
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["where it is told to", "for each user"])
+def test_kernels_that_numba_keeps_elsewhere_are_cleared_too(tmp_path, told):
+    """Numba itself writes one, in a process of its own; then a file of the package is edited."""
+    package, cache = tmp_path / "package", tmp_path / "cache"
+    package.mkdir()
+    (package / "kernels.py").write_text(KERNEL)
+    (package / "types.py").write_text("")
+    if not told:  # where no folder can be made, it uses the user's
+        (package / "__pycache__").write_text("")
+    env = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    env["NUMBA_CACHE_DIR"] = str(cache) if told else ""
+    env["PYTHONPATH"] = os.pathsep.join([str(package.parent), *filter(None, sys.path)])
+
+    def python(code):
+        subprocess.run([sys.executable, "-c", code], env=env, check=True)
+
+    clear = "from pathlib import Path; from onlooker.compiled import clear_stale; "
+    clear += f"clear_stale(Path({str(package)!r}))"
+    python("import package.kernels")
+    assert list(cache.rglob("*.nbi"))
+    python(clear)
+    assert list(cache.rglob("*.nbi"))
+    os.utime(package / "types.py", (2**31, 2**31))
+    python(clear)
+    assert list(cache.rglob("*.nb?")) == []

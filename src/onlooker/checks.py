@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
+import os
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -55,6 +59,22 @@ class Advice:
 
 class SettingError(Advice, ValueError):
     """A refusal that names settings: ``SettingError("no time; choose ", Setting("time"))``."""
+
+
+_OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of Unicode that a terminal acts upon
+
+
+def printable(text: str) -> str:
+    """The text with control characters, but for new lines, as ``\\u001b``: terminals obey them."""
+    return "".join(
+        _escaped(char) if char != "\n" and category(char) in _OBEYED else char for char in text
+    )
+
+
+def _escaped(char: str) -> str:
+    """As JSON and JavaScript escape it."""
+    code = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{code[i : i + 4]}" for i in range(0, len(code), 4))
 
 
 def prefixed(text: str, error: ValueError | TypeError) -> ValueError | TypeError:
@@ -143,6 +163,67 @@ def as_policy(name: str, values: Any, shape: tuple[int, int]) -> Array:
     return policy
 
 
+def stored_array(
+    name: str,
+    array: Array,
+    kind: Any,
+    shape: tuple[int, ...],
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> None:
+    """Refuse an array of a file that is not of this kind and shape, or leaves ``[low, high)``.
+
+    `kind` is a dtype, or what ``dtype.kind`` must be; floats must be finite.
+    """
+    fits = array.dtype.kind == kind if isinstance(kind, str) else array.dtype == kind
+    if not fits or array.shape != shape:
+        wanted = {"i": "integers", "f": "floats", "U": "text"}.get(kind, kind)
+        raise ValueError(
+            f"{name} must be {wanted} of shape {shape}, got {array.dtype} of shape {array.shape}"
+        )
+    if not array.size or array.dtype.kind == "U":
+        return
+    least, most = array.min(), array.max()  # NaN, if there is one
+    if not (least >= low and most < high and np.isfinite(least)):
+        raise ValueError(
+            f"{name} holds values from {least} to {most}; they must be finite, at least {low} "
+            f"and below {high}"
+        )
+
+
+def stored_offsets(name: str, offsets: Array, n: int) -> None:
+    """Refuse what does not cut `n` states into trajectories of at least two."""
+    stored_array(name, offsets, "i", (offsets.size,), 0, n + 1)
+    if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n or np.diff(offsets).min() < 2:
+        raise ValueError(f"{name} must rise from 0 to {n}, by 2 or more each")
+
+
+_UNKNOWN_MEMORY = 1 << 34  # bytes of a machine that does not say what it has
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has, or the container that it runs in."""
+    known = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in _LIMITS:
+        with contextlib.suppress(ValueError, OSError):  # "max" is no limit
+            known.append(int(Path(file).read_text(encoding="ascii")))
+    return min(known, default=_UNKNOWN_MEMORY)
+
+
+def require_memory(n_bytes: float, what: str, *remedy: str | Setting) -> None:
+    """Refuse what would take more than half of the machine's memory, before it is asked for."""
+    budget = machine_memory() / 2
+    if n_bytes > budget:
+        raise SettingError(
+            f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than half of what "
+            f"this machine has ({budget / 1e9:,.1f} GB); ",
+            *remedy,
+        )
+
+
 def read_only(array: Array) -> Array:
     """Return a view of `array` that cannot be written to."""
     view = array.view()
@@ -154,6 +235,12 @@ def boolean(name: str, value: Any) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def require_texts(name: str, value: Any) -> None:
+    """Refuse what is no list of texts."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError(f"{name} must be a list of names, got {value!r}")
 
 
 def share(name: str, value: Any) -> None:

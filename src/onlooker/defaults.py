@@ -9,8 +9,8 @@ import numpy as np
 
 from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
-from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, PartitionPrior
+from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
+from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 CLUSTERS = 10
 """Of the priors that need their number."""
-PRIOR = DistanceDependent.key
+PRIOR = Regions.key
 """Of a model that names none."""
-OFFSET = 0.01
-"""Of a decay that names none."""
+SHARING = Gamma(1.0, 1.0)
+"""γ of the priors that have one."""
 _MAX_STATES = 1_000  # of a finite space, up to which all distances are computed
 _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
 
 
 def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[Any]:
-    """The distance-dependent prior with the reach of a typical step.
+    """Regions that share controllers, everything inferred, with a typical step to go by.
 
     In a finite space without coordinates distances are counted in steps; where it is too large
     for that, states have no place and the Chinese restaurant process must do.
@@ -37,12 +37,17 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[A
     space = distances(demos, dynamics)
     if space is None:
         return ChineseRestaurant(**settings(ChineseRestaurant))
-    return DistanceDependent(**_in_space(DistanceDependent, space, demos, dynamics))
+    return Regions(**_in_space(Regions, space, demos, dynamics))
+
+
+def default_concentration(prior: PartitionPrior[Any]) -> float | TotalMass:
+    """Inferred where all else is; the paper's priors have the paper's."""
+    return CONCENTRATION if isinstance(prior, Regions) else 1.0
 
 
 def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:
     """Parameters of a prior that need no tracks."""
-    known = {"n_clusters": CLUSTERS, "concentration": CONCENTRATION}
+    known = {"n_clusters": CLUSTERS, "concentration": SHARING}
     return {name: value for name, value in known.items() if name in _names(kind)}
 
 
@@ -60,7 +65,10 @@ def _in_space(
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
-    given["decay"] = replace(plain.decay, scale=typical_step(demos, dynamics))
+    step = typical_step(demos, dynamics)
+    given["decay"] = (
+        Regions.inferred(step).decay if kind is Regions else replace(plain.decay, scale=step)
+    )
     if space is None:
         return given
     given["metric"] = space

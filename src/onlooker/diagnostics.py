@@ -8,13 +8,16 @@ from __future__ import annotations
 import importlib
 import math
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from onlooker._version import __version__
 from onlooker.checks import Array
-from onlooker.hyper import LogUniform
+from onlooker.hyper import LogUniform, Prior
 from onlooker.warnings import ConvergenceWarning, warn
 
 if TYPE_CHECKING:
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
     from onlooker.posterior import Posterior
 
 MAX_R_HAT = 1.01
-MIN_ESS = 100  # a chain
+"""Chains that differ more have not mixed."""
+MIN_ESS = 400
+"""Of all chains together, for the bulk and for the tails."""
 _PROBES = 5  # nodes whose policy is watched
 _AT_BOUND = 0.05  # of a prior's range of ln x
-_MIN_DRAWS = 4  # draws that split chains can be compared by
+_MIN_DRAWS = 4  # of a chain that is compared, half by half; of a half where there is one only
 
 
 def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
@@ -41,40 +46,101 @@ def probes(posterior: Posterior) -> tuple[Array, Array, Array]:
     values = np.empty((posterior.n_chains * posterior.n_draws, len(nodes)))
     for clusters in posterior.predictor.blocks():
         rows = clusters.first[:-1, None] + clusters.labels[:, nodes]
-        values[clusters.index] = clusters.policy[rows, actions]
+        at_probes = posterior.problem.to_actions(
+            posterior.problem.states[nodes], clusters.policy[rows]
+        )
+        values[clusters.index] = at_probes[:, np.arange(len(nodes)), actions]
     return nodes, actions, values.reshape(posterior.n_chains, posterior.n_draws, -1)
 
 
-def _largest(posterior: Posterior) -> Array:
-    """``(chain, draw)``: nodes in the largest cluster."""
-    values = np.empty(posterior.n_chains * posterior.n_draws)
+def sizes(posterior: Posterior) -> dict[str, Array]:
+    """``(chain, draw)``: what is watched of the partition, and the mean entropy of the policy."""
+    n_nodes = posterior.problem.n_nodes
+    share = np.empty(posterior.n_chains * posterior.n_draws)
+    entropy = np.empty_like(share)
     for clusters in posterior.predictor.blocks():
-        values[clusters.index] = np.maximum.reduceat(clusters.size, clusters.first[:-1])
-    return values.reshape(posterior.n_chains, posterior.n_draws)
+        first = clusters.first[:-1]
+        share[clusters.index] = np.maximum.reduceat(clusters.size, first) / n_nodes
+        of_cluster = entr(clusters.policy).sum(axis=1)
+        entropy[clusters.index] = np.add.reduceat(clusters.size * of_cluster, first) / n_nodes
+    found = {"n_controllers": posterior.n_controllers.astype(np.float64)}
+    if posterior.n_regions is not None:
+        found["n_regions"] = posterior.n_regions.astype(np.float64)
+    shape = posterior.n_chains, posterior.n_draws
+    return found | {"largest_share": share.reshape(shape), "mean_entropy": entropy.reshape(shape)}
+
+
+def unseen(posterior: Posterior) -> dict[str, Array]:
+    """``(chain, draw)``: of what was not seen, or not exactly, a state and an action.
+
+    Those whose draws differ most: a coordinate, or whether an integer state is its likeliest; and
+    whether the action is its likeliest, where a step starts or ends at an unknown state.
+    """
+    incomplete, drawn = posterior.problem.incomplete, posterior.imputed
+    if incomplete is None:
+        return {}
+    found, unsure = {}, np.ones(len(incomplete.starts), dtype=bool)
+    if drawn is not None:
+        where = np.unravel_index(drawn.var(axis=(0, 1)).argmax(), drawn.shape[2:])
+        values, name = drawn[:, :, *where], f"imputed[state {incomplete.hidden[where[0]]}"
+        if drawn.ndim == 3:
+            values, name = values == np.bincount(values.ravel()).argmax(), f"{name}]"
+        else:
+            name = f"{name}, coordinate {where[1]}]"
+        found[name] = values.astype(np.float64)
+    if incomplete.exact:
+        hidden = np.isin(np.arange(len(incomplete.observed)), incomplete.hidden)
+        unsure = hidden[incomplete.starts] | hidden[incomplete.starts + 1]
+    n_actions, transitions = posterior.problem.n_actions, np.flatnonzero(unsure)
+    if len(transitions):
+        actions = posterior.actions[:, :, transitions]
+        share = np.array([(actions == j).mean(axis=(0, 1)) for j in range(n_actions)])
+        least = int(share.max(axis=0).argmin())
+        likeliest = actions[:, :, least] == share[:, least].argmax()
+        found[f"imputed[action {transitions[least]}]"] = likeliest.astype(np.float64)
+    return found
+
+
+def kind_masses(posterior: Posterior) -> dict[str, Array]:
+    """``(chain, draw)`` each: the masses of the kinds of behaviours, where they are inferred."""
+    kinds = posterior.kinds
+    if kinds is None:
+        return {}
+    return {f"kind[{name}]": kinds[:, :, q] for q, name in enumerate(posterior.problem.kinds)}
+
+
+def drawn_hyper(posterior: Posterior) -> dict[str, Array]:
+    """``(chain, draw)`` each: the hyper-parameters that are inferred."""
+    known = posterior.target.hyper()
+    return {
+        name: values
+        for name, values in posterior.hyper.items()
+        if isinstance(known.get(name), Prior) or (values != values[0, 0]).any()
+    }
 
 
 def scalars(posterior: Posterior) -> dict[str, Array]:
-    """``(chain, draw)`` arrays that do not depend on the names of clusters."""
-    found = {
-        "n_controllers": posterior.n_controllers.astype(np.float64),
-        "largest_cluster": _largest(posterior),
-        "log_joint": np.asarray(posterior.log_joint),
-        **posterior.hyper,
-    }
+    """``(chain, draw)`` arrays that do not depend on the names of clusters: all that is watched."""
+    found = sizes(posterior)
     nodes, actions, values = probes(posterior)
     for probe, (node, action) in enumerate(zip(nodes, actions, strict=True)):
         found[f"policy[node {node}, action {action}]"] = values[:, :, probe]
-    return found
+    log_joint = {"log_joint": np.asarray(posterior.log_joint)}
+    return found | kind_masses(posterior) | unseen(posterior) | drawn_hyper(posterior) | log_joint
 
 
 def summary(posterior: Posterior) -> pd.DataFrame:
     """A table of `scalars`: mean, spread, Monte Carlo error, effective sample sizes and R-hat.
 
-    R-hat is split and rank-normalised. A scalar that never changed has none.
+    R-hat is split and rank-normalised; a single chain is compared with itself, part by part. A
+    scalar that never changed has none. What has settled is in ``attrs["settled"]``, in words.
     """
     import pandas as pd
 
-    return pd.DataFrame({name: scalar_row(values) for name, values in scalars(posterior).items()}).T
+    rows = {name: scalar_row(values) for name, values in scalars(posterior).items()}
+    table = pd.DataFrame(rows).T
+    table.attrs["settled"] = settled(table).sentence
+    return table
 
 
 def scalar_row(values: Array) -> dict[str, float]:
@@ -95,13 +161,93 @@ def scalar_row(values: Array) -> dict[str, float]:
             "mcse_mean": float(array_stats.mcse(values, method="mean")),
             "ess_bulk": float(array_stats.ess(values, method="bulk")),
             "ess_tail": float(array_stats.ess(values, method="tail", prob=(0.05, 0.95))),
-            "r_hat": float(array_stats.rhat(values)),
+            "r_hat": float(array_stats.rhat(values if len(values) > 1 else _halves(values))),
         }
 
 
+def _halves(values: Array) -> Array:
+    """The halves of the only chain, as if they were two."""
+    half = values.shape[1] // 2
+    return np.stack([values[0, :half], values[0, -half:]])
+
+
+def too_few_draws(posterior: Posterior) -> bool:
+    """Whether there are too few to compare chains, or the halves of the only one."""
+    return posterior.n_draws < _MIN_DRAWS * (2 if posterior.n_chains == 1 else 1)
+
+
+# -- what has settled ------------------------------------------------------------------------------
+
+_PARTS = ("policy", "partition", "unseen states", "hyper-parameters", "log joint")
+
+
+def part_of(name: str) -> str:
+    """Which part of the model a row of `summary` is about."""
+    if name.startswith("policy[") or name == "mean_entropy":
+        return "policy"
+    if name in ("n_controllers", "n_regions", "largest_share"):
+        return "partition"
+    if name.startswith("imputed["):
+        return "unseen states"
+    return "log joint" if name == "log_joint" else "hyper-parameters"
+
+
+def is_fine(table: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each row of `summary` has settled; a row that never changed has nothing to settle."""
+    ess = table[["ess_bulk", "ess_tail"]].min(axis=1)
+    return ~((table["r_hat"] > MAX_R_HAT) | (ess < MIN_ESS))
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What has settled by R-hat and effective sample size, and what has not.
+
+    Policies and partitions need not settle at the same time: many partitions may give one policy.
+    """
+
+    parts: Mapping[str, bool]
+    """By policy, partition, unseen states, hyper-parameters and log joint, where they changed."""
+
+    @property
+    def all(self) -> bool:
+        """Whether everything that ever changed has."""
+        return all(self.parts.values())
+
+    @property
+    def sentence(self) -> str:
+        """Such as "The policy has settled, the partition has not."."""
+        done = [part for part, fine in self.parts.items() if fine]
+        rest = [part for part, fine in self.parts.items() if not fine]
+        if not self.parts:
+            return "It is unknown what has settled."
+        if not done:
+            return f"{_listed(rest).capitalize()} not settled."
+        left = f", {_listed(rest)} not" if rest else ""
+        return f"{_listed(done).capitalize()} settled{left}."
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Such as "the policy and the partition have"."""
+    named = [f"the {part}" for part in parts]
+    one = len(parts) == 1 and not parts[0].endswith("s")
+    words = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"{words} {'has' if one else 'have'}"
+
+
+def settled(table: pd.DataFrame) -> Settled:
+    """What has settled, by a table of `summary`."""
+    changed = table[table["r_hat"].notna()]
+    fine = is_fine(changed)
+    of_part = {
+        part: [bool(ok) for name, ok in fine.items() if part_of(str(name)) == part]
+        for part in _PARTS
+    }
+    return Settled({part: all(oks) for part, oks in of_part.items() if oks})
+
+
 def check_convergence(posterior: Posterior) -> None:
-    """Warn if R-hat exceeds 1.01 or a chain's effective sample size is below 100."""
-    if posterior.n_draws < _MIN_DRAWS:
+    """Warn if R-hat exceeds 1.01 or the effective sample size is below 400."""
+    if too_few_draws(posterior):
         warn(
             f"{posterior.n_draws} draws are too few to tell whether the chains have converged; "
             "raise draws",
@@ -113,19 +259,21 @@ def check_convergence(posterior: Posterior) -> None:
     r_hat = table["r_hat"].dropna()
     bad = r_hat[r_hat > MAX_R_HAT].sort_values(ascending=False)
     if len(bad):
+        who = "the chains have" if posterior.n_chains > 1 else "the chain has"
         problems.append(
-            f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MAX_R_HAT}: the "
-            f"chains have not mixed; raise tune and draws{_hint(posterior)}"
+            f"R-hat is {bad.iloc[0]:.3g} for {bad.index[0]}{_others(bad)}, above {MAX_R_HAT}: "
+            f"{who} not mixed; raise tune and draws{_hint(posterior)}"
         )
-    ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna() / posterior.n_chains
+    ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna()
     bad = ess[ess < MIN_ESS].sort_values()
     if len(bad):
         problems.append(
-            f"the effective sample size is {bad.iloc[0]:.0f} per chain for {bad.index[0]}"
+            f"The effective sample size is {bad.iloc[0]:.0f} for {bad.index[0]}"
             f"{_others(bad)}, below {MIN_ESS}: raise draws"
         )
     if problems:
-        warn(". ".join(problems), ConvergenceWarning)
+        cut = "The time budget ended before convergence. " if posterior.ended == "time" else ""
+        warn(f"{cut}{table.attrs['settled']} {'. '.join(problems)}", ConvergenceWarning)
 
 
 def _hint(posterior: Posterior) -> str:
@@ -185,9 +333,9 @@ def to_datatree(posterior: Posterior) -> xr.DataTree:
     coords = {"chain": posterior.chain_ids, "draw": np.arange(posterior.n_draws)}
     nodes, actions, values = probes(posterior)
     names = [f"node {i}, action {j}" for i, j in zip(nodes, actions, strict=True)]
-    drawn = {name: x for name, x in posterior.hyper.items() if (x != x[0, 0]).any()}
+    drawn = drawn_hyper(posterior)
     fixed = {name: x[0, 0] for name, x in posterior.hyper.items() if name not in drawn}
-    drawn |= {"n_controllers": posterior.n_controllers, "largest_cluster": _largest(posterior)}
+    drawn |= sizes(posterior)
     posterior_group = xr.Dataset(
         {name: (along, np.asarray(value)) for name, value in drawn.items()}
         | {"policy": ((*along, "probe"), values)},

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
+import json
 import math
 import os
-from collections.abc import Callable, Mapping
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, SettingError
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Let `write` fill a file that appears under `path` whole or not at all."""
+    """Let `write` fill a file that appears under `path` whole or not at all.
+
+    Links are followed, and a file that is replaced keeps its mode. What is no regular file (a
+    device, a FIFO) cannot be replaced: it is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            write(file)
+        return
+    path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {path.parent} to write {path.name} to")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb", opener=partial(os.open, mode=mode or 0o666)) as file:
+            if mode is not None:
+                temporary.chmod(mode)  # the mask for new files does not apply
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:  # on a disk that is full, half a file is in the way
+        temporary.unlink(missing_ok=True)
+        raise
     _sync_directory(path.parent)
 
 
@@ -42,10 +64,144 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
     write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
-def read_arrays(path: Path, prefixes: tuple[str, ...] = ("",)) -> dict[str, Array]:
-    """Read the arrays of a NumPy archive, or those whose names start in one of some ways."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files if name.startswith(prefixes)}
+# -- reading: a file may hold anything -------------------------------------------------------------
+
+_MAX_UNPACKED = 1 << 30  # bytes; files that unpack to more must be large themselves
+_MAX_RATIO = 200
+_MAX_DEPTH = 32  # of JSON and TOML
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class DamagedFileError(ValueError):
+    """A file is damaged, or holds what it must not."""
+
+
+@contextlib.contextmanager
+def refusing_damage(path: str | os.PathLike[str], what: str = "is damaged") -> Iterator[None]:
+    """Whatever fails within is due to what the file at `path` holds; the error says so."""
+    try:
+        yield
+    except (DamagedFileError, FileNotFoundError, SettingError):
+        raise
+    except Exception as error:  # of any library that trusts what it is given
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise DamagedFileError(
+            f"{os.fspath(path)} {what}: {reason or type(error).__name__}"
+        ) from error
+
+
+def read_arrays(
+    path: str | os.PathLike[str], prefixes: tuple[str, ...] = ("",)
+) -> dict[str, Array]:
+    """Read the arrays of a NumPy archive, or those whose names start in one of some ways.
+
+    Nothing is unpacked before sizes, types and shapes have been looked at: an archive of a few
+    kilobytes may claim to hold terabytes.
+    """
+    with Path(path).open("rb") as file, refusing_damage(path), zipfile.ZipFile(file) as archive:
+        members = [item for item in archive.infolist() if item.filename.startswith(prefixes)]
+        names = [item.filename.removesuffix(".npy") for item in members]
+        if len(set(names)) < len(names):
+            raise ValueError("two of its arrays have the same name")
+        refuse_unpacked(sum(item.file_size for item in members), os.fstat(file.fileno()).st_size)
+        return {
+            name: _read_member(archive, item) for name, item in zip(names, members, strict=True)
+        }
+
+
+def refuse_unpacked(n_bytes: int, size: int) -> None:
+    """Refuse to unpack so many bytes from a file of such a size."""
+    limit = max(_MAX_UNPACKED, _MAX_RATIO * size)
+    if n_bytes > limit:
+        raise ValueError(
+            f"it would unpack to {n_bytes / 2**30:.1f} GiB, which is refused above "
+            f"{limit / 2**30:.1f} GiB for a file of its size"
+        )
+
+
+class Unpacked(io.RawIOBase):
+    """What a packed file holds, as it is unpacked; refused where it is too much."""
+
+    def __init__(self, unpacking: IO[bytes], path: str | os.PathLike[str]) -> None:
+        self._unpacking, self._path = unpacking, path
+        self._size, self._n = os.path.getsize(path), 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack some more."""
+        with refusing_damage(self._path, "cannot be unpacked"):
+            data = self._unpacking.read(len(buffer))
+            self._n += len(data)
+            refuse_unpacked(self._n, self._size)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the packed file."""
+        self._unpacking.close()
+        super().close()
+
+
+def _read_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Array:
+    with archive.open(item) as member:
+        _check_npy(member, item.filename, item.file_size)
+    with archive.open(item) as member:
+        return _plain(np.lib.format.read_array(member, allow_pickle=False))
+
+
+def read_array(path: str | os.PathLike[str]) -> Array:
+    """Read an ``npy`` file."""
+    what = "is not a NumPy array, or is damaged"
+    with Path(path).open("rb") as file, refusing_damage(path, what):
+        _check_npy(file, "the file", os.fstat(file.fileno()).st_size)
+        file.seek(0)
+        return _plain(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _check_npy(file: IO[bytes], name: str, size: int) -> None:
+    """Refuse what is no array of numbers, dates or text, or not as long as it says."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"{name} has version {version} of the npy format")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.kind not in "biufUSmM" or dtype.itemsize == 0:
+        raise ValueError(f"{name} has dtype {dtype}, which is not read")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError(f"{name} does not hold as much as its shape {shape} says")
+
+
+def _plain(array: Array) -> Array:
+    """In the byte order of this machine, row after row, as kernels expect it."""
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def parse_json(text: str) -> Any:
+    """JSON that is not nested deeply."""
+    try:
+        return refuse_deep(json.loads(text))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def refuse_deep(value: Any) -> Any:
+    """The lists and dictionaries themselves; refused where they nest beyond any use of ours."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        nested = [item for item in level if isinstance(item, list | dict)]
+        if not nested:
+            return value
+        level = [
+            inner
+            for item in nested
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep")
 
 
 def within(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:

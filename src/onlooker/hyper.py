@@ -144,16 +144,50 @@ class Beta:
         return float(rng.beta(self.a, self.b))
 
 
+@dataclass(frozen=True)
+class TotalMass:
+    """A prior of the sum of a Dirichlet's parameters, ``Aα``, however many they are."""
+
+    prior: Prior
+
+    def __post_init__(self) -> None:
+        if isinstance(self.prior, type) or not isinstance(self.prior, Prior):
+            raise TypeError(
+                f"TotalMass takes a prior such as Exponential(1.0), got {self.prior!r}; a number "
+                "is given as concentration=mass / n_actions"
+            )
+
+    def over(self, n: int) -> Prior:
+        """The prior of one of `n` equal parameters."""
+        return Scaled(self.prior, 1 / n)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The prior of a number times a constant."""
+
+    prior: Prior
+    factor: float
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return self.factor * self.prior.mean
+
+    def logpdf(self, value: float) -> float:
+        """Log density."""
+        return self.prior.logpdf(value / self.factor) - math.log(self.factor)
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """One draw."""
+        return self.factor * self.prior.sample(rng)
+
+
 PRIORS = {prior.__name__: prior for prior in (Exponential, Gamma, LogUniform, Beta)}
 """What a stored run may name."""
 
-CONCENTRATION = LogUniform(0.25, 10.0)
-"""A prior of α for when nothing is known of the expert.
-
-Its lower end matters where every state is seen once. There, a controller that draws its actions at
-random and a mosaic of regions, each with one action, explain the same steps equally well; a
-smaller α prefers the mosaic.
-"""
+CONCENTRATION = TotalMass(Exponential(1.0))
+"""A prior of the controllers' concentration for when nothing is known of the expert."""
 
 
 def check_hyper(name: str, value: Any, *, zero_ok: bool = False) -> None:

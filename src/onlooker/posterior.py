@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
-from onlooker.checks import Array, positive_integer, read_only
+from onlooker.checks import Array, one_of, positive_integer, read_only, require_memory
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import unknown_parameters
 from onlooker.inference.draws import Draws
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from onlooker.consensus import ConsensusResult
     from onlooker.dynamics.base import Dynamics
-    from onlooker.inference.runner import Schedule
+    from onlooker.inference.runner import End, Schedule
     from onlooker.inference.target import Target
     from onlooker.partitions.base import PartitionPrior
     from onlooker.problem.problem import Problem
@@ -48,6 +48,8 @@ class Posterior:
         Clusters, in each draw numbered by first appearance: labels mean nothing across draws.
     actions : (chain, draw, transition) int array
         Latent actions, in the order of the problem's transitions.
+    kinds : (chain, draw, kind) array, or None
+        Masses of the kinds of behaviours, in the order of ``problem.kinds``.
     links : (chain, draw, node) int array, or None
         The links of the distance-dependent prior.
     imputed : (chain, draw, unseen) int or (chain, draw, unseen, dimension) array, or None
@@ -69,17 +71,55 @@ class Posterior:
         self.schedule = schedule
         self.draws = Draws({name: read_only(values) for name, values in draws.arrays.items()})
         self.chain_ids = list(chain_ids)
-        self._consensus: dict[str, ConsensusResult] = {}
+        self._consensus: dict[tuple[str, str], ConsensusResult] = {}
 
     @property
     def labels(self) -> Array:
         """``(chain, draw, node)``: clusters."""
         return self.draws.labels
 
-    @property
+    @cached_property
     def actions(self) -> Array:
-        """``(chain, draw, transition)``: latent actions."""
-        return self.draws.actions
+        """``(chain, draw, transition)``: latent actions.
+
+        With a repertoire, drawn given the behaviours (which are ``draws.behaviours``), ``p(a | b,
+        s, s') ∝ π_b(a | s) T(s' | s, a)``.
+        """
+        if self.problem.policies is None:
+            return self.draws.actions
+        return read_only(self._drawn_actions())
+
+    def _drawn_actions(self) -> Array:
+        problem, behaviours = self.problem, self.draws.behaviours
+        dynamics: Any = self.problem.dynamics
+        if dynamics is None or problem.next_states is None:
+            raise ValueError("actions need the dynamics, which are not there; give dynamics=")
+        assert problem.policies is not None
+        states = problem.states[problem.node_of]
+        loglik = dynamics.log_likelihood(states, problem.next_states)
+        return np.array(
+            [
+                problem.policies.actions_given(
+                    states, drawn, loglik, np.random.default_rng([self.schedule.seed, chain])
+                )
+                for chain, drawn in zip(self.chain_ids, behaviours, strict=True)
+            ]
+        )
+
+    @property
+    def kinds(self) -> Array | None:
+        """``(chain, draw, kind)``: how much of what is done is of each of ``problem.kinds``."""
+        return self.draws.kinds
+
+    @property
+    def regions(self) -> Array | None:
+        """``(chain, draw, node)``: the region of every node, where clusters are made of regions."""
+        return self.draws.regions
+
+    @property
+    def n_regions(self) -> Array | None:
+        """``(chain, draw)``: number of regions."""
+        return None if self.regions is None else self.regions.max(axis=-1).astype(np.int64) + 1
 
     @property
     def links(self) -> Array | None:
@@ -119,6 +159,12 @@ class Posterior:
     def info(self) -> Mapping[str, Array]:
         """``(chain, draw)`` each: what updates of the sampler reported, such as acceptance."""
         return MappingProxyType(self.draws.info)
+
+    @property
+    def ended(self) -> End:
+        """What ended sampling: ``"draws"``, all that were asked for; with ``draws="auto"``
+        ``"converged"`` or ``"time"``; ``"auto"`` if it goes on, or was stopped."""
+        return self.schedule.end
 
     @property
     def problem(self) -> Problem:
@@ -240,6 +286,30 @@ class Posterior:
         low, high = self.predictor.quantiles(queries, node, rule, (tail, 1 - tail))
         return PolicyInterval(mean, low, high)
 
+    def behaviours(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        n_neighbors: int | None = None,
+    ) -> Array:
+        """What is done in terms of ``problem.behaviours``, ``(n, B)``; arguments as of `policy`."""
+        rule = self.predictor.rule(extrapolate, n_neighbors)
+        if states is None:
+            return self.predictor.at_nodes
+        return self.predictor.behaviours(*self.predictor.place(states), rule)
+
+    def controllers(self) -> pd.DataFrame:
+        """One row a controller of the consensus partition, the largest first.
+
+        How many states it has and its share of the transitions; how certain its states belong
+        together; what it does in words; and the probability of its leading behaviour with a 90 %
+        interval.
+        """
+        from onlooker.prediction.controllers import controllers
+
+        return controllers(self)
+
     # -- what happens next ----------------------------------------------------------------------
     # Where the dynamics has unknown parameters, each draw's policy acts under its own dynamics, and
     # predictions are averages over up to `forecast.MAX_DYNAMICS` draws, evenly spaced.
@@ -305,23 +375,43 @@ class Posterior:
         """``(N, N)``: the probability that two nodes share a cluster."""
         from onlooker.consensus import co_clustering
 
+        n = self.problem.n_nodes
+        require_memory(16 * n**2, f"a table of all pairs of {n:,} nodes", "use partition()")
         return co_clustering(self.labels)
 
-    def consensus(self, loss: Literal["vi", "binder"] = "vi") -> ConsensusResult:
-        """The consensus partition, with how certain it is; computed once."""
+    def consensus(
+        self,
+        loss: Literal["vi", "binder"] = "vi",
+        of: Literal["controllers", "regions"] = "controllers",
+    ) -> ConsensusResult:
+        """The consensus partition, with how certain it is; computed once.
+
+        Two nodes are together that share a controller or, `of` regions, that lie in one region.
+        """
         from onlooker.consensus import consensus
 
-        if loss not in self._consensus:
-            self._consensus[loss] = consensus(self.labels, loss, random_state=0)
-        return self._consensus[loss]
+        one_of("of", of, ("controllers", "regions"))
+        labels = self.labels if of == "controllers" else self.regions
+        if labels is None:
+            raise ValueError(
+                f"{type(self.prior).__name__} has no regions beside its controllers; "
+                "use of='controllers', or sample with Regions()"
+            )
+        if (loss, of) not in self._consensus:
+            self._consensus[loss, of] = consensus(labels, loss, random_state=0)
+        return self._consensus[loss, of]
 
     def use_consensus(self, result: ConsensusResult) -> None:
         """Take a consensus that was computed before, or from fewer of the draws."""
-        self._consensus[result.loss] = result
+        self._consensus[result.loss, "controllers"] = result
 
-    def partition(self, loss: Literal["vi", "binder"] = "vi") -> Array:
-        """``(N,)``: consensus clusters of the nodes, largest first."""
-        return self.consensus(loss).labels
+    def partition(
+        self,
+        loss: Literal["vi", "binder"] = "vi",
+        of: Literal["controllers", "regions"] = "controllers",
+    ) -> Array:
+        """``(N,)``: consensus clusters of the nodes, largest first: controllers, or regions."""
+        return self.consensus(loss, of).labels
 
     def assign(
         self,
@@ -341,7 +431,10 @@ class Posterior:
         other = node < 0
         if other.any():
             means = {f"hyper.{k}": np.array([values.mean()]) for k, values in self.hyper.items()}
-            single = {"labels": labels[None], "actions": self.actions[0, :1], **means}
+            drawn = {self.problem.drawn: self.draws.behaviours[0, :1]}
+            if self.kinds is not None:
+                drawn["kinds"] = self.kinds.mean(axis=(0, 1))[None]
+            single = {"labels": labels[None], **drawn, **means}
             rule = self.predictor.rule("map", n_neighbors)
             predictor = self._predictor_of(Draws(single))
             likely = predictor.clusters_at(queries[other], node[other], rule)[0]
@@ -367,7 +460,7 @@ class Posterior:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one NumPy archive, under exactly the name given."""
-        from onlooker.runs.store import save_run
+        from onlooker.runs.loading import save_run
 
         save_run(path, self.target, self.schedule, self.draws, self.chain_ids)
 
@@ -389,6 +482,6 @@ class Posterior:
         prior, dynamics
             To be given where they hold code of your own, which is not stored.
         """
-        from onlooker.runs.store import load_run
+        from onlooker.runs.loading import load_run
 
         return cls(*load_run(path, prior, dynamics))

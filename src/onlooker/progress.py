@@ -39,6 +39,10 @@ class Progress:
         """So much is `done` in all; `note` says what is going on."""
         self.done = done
 
+    def remark(self, text: str, total: int) -> None:
+        """Say what has just been found; from now on, `total` is what is to be done in all."""
+        self.total = total
+
     def advance(self, more: int) -> None:
         """So much is done since the last time."""
         self.update(self.done + more)
@@ -72,6 +76,12 @@ class Bar(Progress):
         self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(done - self._bar.n)
 
+    def remark(self, text: str, total: int) -> None:
+        super().remark(text, total)
+        self._bar.write(f"{self.description}: {text}", file=sys.stderr)
+        self._bar.total = total
+        self._bar.refresh()
+
     def close(self, failed: bool = False) -> None:
         self._bar.close()
 
@@ -100,6 +110,11 @@ class Log(Progress):
         if ended or (done != self._printed and elapsed >= self._wait):
             self._wait = 2 * elapsed
             self._line(elapsed)
+
+    def remark(self, text: str, total: int) -> None:
+        self.close()
+        super().remark(text, total)
+        self._print(f"{self.description}: {text}")
 
     def close(self, failed: bool = False) -> None:
         if not failed and self.done != self._printed:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
-from onlooker.hyper import Prior
+from onlooker.hyper import Prior, TotalMass
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import Hyper, PartitionPrior, Strategy
 from onlooker.problem.problem import Problem
@@ -38,7 +38,7 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
     concentration, collapsed, draws, tune, chains, thin, n_jobs, progress, store, resume, \
-client, random_state
+client, random_state, max_minutes
         See `onlooker.sample`.
 
     Attributes
@@ -71,9 +71,9 @@ client, random_state
         *,
         nodes: Literal["visited", "all"] | Any = "visited",
         extrapolate: Strategy | None = None,
-        concentration: Hyper = 1.0,
+        concentration: Hyper | TotalMass = 1.0,
         collapsed: bool = True,
-        draws: int = 1000,
+        draws: int | Literal["auto"] = 1000,
         tune: int = 500,
         chains: int = 4,
         thin: int = 1,
@@ -84,6 +84,7 @@ client, random_state
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
+        max_minutes: float = 30.0,
     ) -> None:
         self.dynamics = dynamics
         self.partition = partition
@@ -102,6 +103,7 @@ client, random_state
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
+        self.max_minutes = max_minutes
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
@@ -127,6 +129,7 @@ client, random_state
             store=self.store,
             resume=self.resume,
             client=self.client,
+            max_minutes=self.max_minutes,
         )
         return self
 

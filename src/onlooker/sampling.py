@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from onlooker.checks import positive_integer
-from onlooker.diagnostics import check_convergence
+from onlooker.checks import positive_integer, positive_number
+from onlooker.diagnostics import check_convergence, settled, summary
 from onlooker.inference import threads
 from onlooker.inference.draws import Draws, join
-from onlooker.inference.runner import Runner, Schedule, progress_of, seed_of
+from onlooker.inference.runner import End, Runner, Schedule, progress_of, require_room, seed_of
 from onlooker.inference.target import Binder, Target
 from onlooker.posterior import Posterior
-from onlooker.progress import make_progress
-from onlooker.runs.store import Store, read_header
+from onlooker.progress import Progress, make_progress
+from onlooker.runs.header import read_header
+from onlooker.runs.store import Store
+from onlooker.stopping import terminable
 from onlooker.warnings import ChainFailedWarning, warn
 
 if TYPE_CHECKING:
+    from onlooker.hyper import TotalMass
     from onlooker.partitions.base import Hyper, PartitionPrior
     from onlooker.problem import Problem
+
+_FIRST_LOOK = 250  # draws of each chain at which convergence is checked; then twice as many
 
 
 def sample(
     problem: Problem,
     prior: PartitionPrior[Any],
-    concentration: Hyper = 1.0,
+    concentration: Hyper | TotalMass = 1.0,
     collapsed: bool = True,
-    draws: int = 1000,
+    draws: int | Literal["auto"] = 1000,
     tune: int = 500,
     chains: int = 4,
     thin: int = 1,
@@ -38,6 +47,7 @@ def sample(
     *,
     resume: bool = False,
     client: Any = None,
+    max_minutes: float = 30.0,
 ) -> Posterior:
     """Draw from the posterior over actions, partitions and hyper-parameters.
 
@@ -48,12 +58,15 @@ def sample(
     prior
         Which partitions are believable.
     concentration
-        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it.
+        α of the controllers' Dirichlet prior: a number fixes it, a prior infers it;
+        `hyper.TotalMass` puts the prior on ``Aα``, whatever the number of actions is.
     collapsed
         Integrate the controllers out (faster mixing) rather than draw them.
     draws, tune, chains, thin
         Draws to keep of each chain; sweeps to discard before; chains; sweeps from one kept draw to
-        the next.
+        the next. With ``draws="auto"`` chains go on until they have converged (R-hat at most 1.01
+        and an effective sample size of at least 400 for everything in `Posterior.summary`) or
+        `max_minutes` are over; `Posterior.ended` says which.
     random_state
         Seed (or a generator to draw one from). The same seed gives the same bits, whatever
         `n_jobs`, `progress`, `store` and `client` are.
@@ -68,48 +81,162 @@ def sample(
         draws or chains; starts anew where there is nothing yet.
     client
         A ``distributed.Client``, or the address of a Dask scheduler, to run the chains there.
+    max_minutes
+        How long ``draws="auto"`` may take, tuning included; each chain gets at least 10 draws.
+        Convergence is checked after 250, 500, 1000, ... draws, so that the draws follow from the
+        seed, unless time cuts them short.
 
     Warns
     -----
     ConvergenceWarning
-        If R-hat exceeds 1.01 or a chain has an effective sample size below 100.
+        If R-hat exceeds 1.01 or the effective sample size is below 400, with what has settled.
     ChainFailedWarning
         If a chain failed; the others are kept.
     """
     target = Target(problem, prior, concentration, collapsed)
-    seed = stored_seed(random_state, store, resume)
-    schedule = Schedule(draws=draws, tune=tune, chains=chains, thin=thin, seed=seed)
+    auto, deadline = draws == "auto", math.inf
+    if auto:
+        deadline = time.monotonic() + 60 * positive_number("max_minutes", max_minutes)
+    elif isinstance(draws, str):
+        raise ValueError(f"draws must be a number or 'auto', got {draws!r}")
+    schedule = Schedule(
+        draws=_FIRST_LOOK if auto else draws,  # type: ignore[arg-type]
+        tune=tune,
+        chains=chains,
+        thin=thin,
+        seed=stored_seed(random_state, store, resume),
+        end="auto" if auto else "draws",
+    )
     if resume and store is None:
         raise ValueError("resume=True needs a store to go on with")
+    require_room(target, schedule)
     n_threads = _n_threads(n_jobs, chains)
     with contextlib.ExitStack() as stack:
         sink = None
         if store is not None:
             sink = stack.enter_context(Store(store, target, schedule, resume))
-        bind = Binder(target)
-        before: list[Draws | None] = []
-        runners = []
-        for chain in range(chains):
-            kept, state, sweeps = (None, None, 0) if sink is None else sink.stored(chain)
-            before.append(kept)
-            runners.append(Runner(chain, schedule, bind, state, sweeps))
-        bind(0)  # whatever the prior refuses is refused here, before any sampling
-        try:
-            with make_progress(progress, schedule.n_sweeps * chains) as shown:
-                if client is None:
-                    threads.run(runners, n_threads, sink, shown)
-                else:
-                    from onlooker.inference import cluster
+        run = _Run(target, schedule, sink)
+        if auto:
+            run.plan(_next_look(max(runner.kept for runner in run.runners)), "auto")
+        advance: Any = partial(threads.run, n_threads)
+        if client is not None:
+            from onlooker.inference import cluster
 
-                    cluster.run(client, cluster.Task(target, schedule), runners, sink, shown)
+            advance = stack.enter_context(cluster.workers(client, target))
+        try:
+            with terminable(), make_progress(progress, run.n_sweeps) as shown:
+                shown.start(progress_of(run.runners)[0])
+                if auto:
+                    _until_converged(run, advance, shown, deadline)
+                else:
+                    advance(run.runners, sink, shown, deadline)
         except KeyboardInterrupt as interrupt:
-            for runner in runners:
-                if sink is not None and runner.started:
-                    sink.offer(runner, force=True)
-            raise KeyboardInterrupt(_resume_hint(runners, sink)) from interrupt
-    posterior = _collect(target, schedule, runners, before, store is not None)
+            run.store()
+            raise type(interrupt)(_resume_hint(run.runners, sink)) from interrupt
+        run.store()
+    run.tell_failures()
+    posterior = run.posterior()
     check_convergence(posterior)
     return posterior
+
+
+class _Run:
+    """All chains of a run, what they drew before, and where their draws go."""
+
+    def __init__(self, target: Target, schedule: Schedule, sink: Store | None) -> None:
+        self.target, self.schedule, self.sink = target, schedule, sink
+        self.runners: list[Runner] = []
+        self._before: list[Draws | None] = []
+        bind = Binder(target)
+        for chain in range(schedule.chains):
+            kept, state, sweeps = None, None, 0
+            if sink is not None:
+                kept, state, sweeps = sink.stored(chain, bind(chain))
+            self._before.append(kept)
+            self.runners.append(Runner(chain, schedule, bind, state, sweeps))
+        bind(0)  # whatever the prior refuses is refused here, before any sampling
+
+    @property
+    def alive(self) -> list[Runner]:
+        """Chains that have not failed."""
+        return [runner for runner in self.runners if runner.error is None]
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of all chains together."""
+        return self.schedule.n_sweeps * len(self.runners)
+
+    def plan(self, n_draws: int, end: End) -> None:
+        """Want so many draws of each chain from now on, and say so in the store."""
+        self.schedule = replace(self.schedule, draws=n_draws, end=end)
+        for runner in self.runners:
+            runner.schedule = self.schedule
+        if self.sink is not None:
+            self.sink.plan(self.schedule)
+
+    def store(self) -> None:
+        """Write whatever was drawn since the last part."""
+        if self.sink is not None:
+            self.sink.finish(self.runners)
+
+    def tell_failures(self) -> None:
+        """Warn of chains that failed; raise if all did."""
+        failed = [runner for runner in self.runners if runner.error is not None]
+        again = "" if self.sink is None else "; resume=True tries again from where it was stored"
+        for runner in failed:
+            warn(
+                f"chain {runner.index} failed after {runner.sweeps} sweeps ({runner.error!r}); "
+                f"{len(self.alive)} of {len(self.runners)} chains are kept{again}",
+                ChainFailedWarning,
+            )
+        if not self.alive:
+            error = failed[0].error
+            raise RuntimeError(f"every chain failed; the first with {error!r}") from error
+
+    def posterior(self) -> Posterior:
+        """The draws of all chains that have not failed, as many as the schedule says."""
+        chains = [self._draws(runner)[: self.schedule.draws] for runner in self.alive]
+        numbers = [runner.index for runner in self.alive]
+        return Posterior(self.target, self.schedule, join(chains, axis="chain"), numbers)
+
+    def _draws(self, runner: Runner) -> Draws:
+        before = self._before[runner.index]
+        if before is None or len(before) < self.schedule.draws:
+            return runner.draws if before is None else join([before, runner.draws])
+        return before
+
+
+def _until_converged(run: _Run, advance: Any, progress: Progress, deadline: float) -> None:
+    """Draw until everything has settled, or until the deadline.
+
+    Looks are taken after 250, 500, 1000, ... draws, so that what is drawn depends on the seed
+    alone, if time does not cut it short.
+    """
+    while True:
+        n_draws = run.schedule.draws
+        advance(run.runners, run.sink, progress, deadline)
+        if not run.alive:
+            return
+        if not all(runner.done for runner in run.alive):
+            run.store()
+            n_draws = min(runner.kept for runner in run.alive)
+            break
+        found = settled(summary(run.posterior()))
+        if found.all:
+            run.plan(n_draws, "converged")
+            progress.remark(f"converged after {n_draws:,} draws per chain", progress.done)
+            return
+        if time.monotonic() >= deadline:
+            break
+        run.plan(2 * n_draws, "auto")
+        progress.remark(f"{n_draws:,} draws per chain. {found.sentence}", run.n_sweeps)
+    run.plan(n_draws, "time")
+    progress.remark(f"out of time after {n_draws:,} draws per chain", progress.done)
+
+
+def _next_look(n_draws: int) -> int:
+    """The first look that a chain with so many draws has not gone past."""
+    return _FIRST_LOOK << max(0, math.ceil(math.log2(max(n_draws, 1) / _FIRST_LOOK)))
 
 
 def stored_seed(random_state: Any, store: str | os.PathLike[str] | None, resume: bool) -> int:
@@ -129,42 +256,9 @@ def _n_threads(n_jobs: int | None, chains: int) -> int:
 
 
 def _resume_hint(runners: list[Runner], store: Store | None) -> str:
-    """What to tell someone who stopped the run."""
+    """What to tell someone who stopped the run, by Ctrl-C or by SIGTERM."""
     done, _ = progress_of(runners)
     stopped = f"stopped after {done} of {runners[0].schedule.n_sweeps * len(runners)} sweeps"
     if store is None:
         return f"{stopped}; nothing is kept: with store='some/directory' it could be resumed"
     return f"{stopped}; go on with the same call and store={str(store.path)!r}, resume=True"
-
-
-def _collect(
-    target: Target,
-    schedule: Schedule,
-    runners: list[Runner],
-    before: list[Draws | None],
-    is_stored: bool,
-) -> Posterior:
-    """The draws of all chains that did not fail."""
-    alive = [runner for runner in runners if runner.error is None]
-    failed = [runner for runner in runners if runner.error is not None]
-    again = "; resume=True tries again from where it was stored" if is_stored else ""
-    for runner in failed:
-        warn(
-            f"chain {runner.index} failed after {runner.sweeps} sweeps ({runner.error!r}); "
-            f"{len(alive)} of {len(runners)} chains are kept{again}",
-            ChainFailedWarning,
-        )
-    if not alive:
-        error = failed[0].error
-        raise RuntimeError(f"every chain failed; the first with {error!r}") from error
-    chains = [_all_draws(runner, before[runner.index]) for runner in alive]
-    return Posterior(
-        target, schedule, join(chains, axis="chain"), [runner.index for runner in alive]
-    )
-
-
-def _all_draws(runner: Runner, before: Draws | None) -> Draws:
-    n_draws = runner.schedule.draws
-    if before is not None and len(before) >= n_draws:
-        return before[:n_draws]
-    return runner.draws if before is None else join([before, runner.draws])

@@ -19,6 +19,7 @@ __all__ = [
     "ConvergenceWarning",
     "DynamicsMisfitWarning",
     "GeometryWarning",
+    "RepertoireWarning",
     "TrackWarning",
     "UnidentifiableActionsWarning",
 ]
@@ -40,6 +41,10 @@ class DynamicsMisfitWarning(UserWarning):
 
 class GeometryWarning(UserWarning):
     """Distances between states are probably not the intended ones."""
+
+
+class RepertoireWarning(UserWarning):
+    """Some behaviours were left out, since there are too many."""
 
 
 class TrackWarning(Advice, UserWarning):

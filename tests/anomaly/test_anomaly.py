@@ -24,15 +24,12 @@ def test_statistics_equal_those_of_the_twin():
     offsets = np.array([0, 1, 8, 30])
     action_surprise, noise_surprise = rng.normal(0, 2, (2, 5, 30))
     noise_surprise[2, 9] = np.inf
-    scales = rng.uniform(0.5, 2, (2, 30))
+    sds = rng.uniform(0.5, 2, (2, 5, 30))
     repeats = rng.random((5, 30)) < 0.5
-    out = np.empty((5, 3, 5))
-    _kernels.statistics(action_surprise, noise_surprise, scales, repeats, offsets, 2.5, 0.5, out)
-    np.testing.assert_allclose(
-        out,
-        statistics(action_surprise, noise_surprise, scales, repeats, offsets, 2.5, 0.5),
-        rtol=1e-12,
-    )
+    out = np.empty((5, 3, 4))
+    steps = (action_surprise, noise_surprise, *sds, repeats)
+    _kernels.statistics(*steps, offsets, 2.5, 0.5, out)
+    np.testing.assert_allclose(out, statistics(*steps, offsets, 2.5, 0.5), rtol=1e-12)
 
 
 def test_peaks_equal_those_of_the_twin():
@@ -77,10 +74,16 @@ def test_surprise_in_the_plane_is_extrapolated_locally():
 
 def test_sums_over_next_states_equal_what_simulation_tends_to(ring):
     demos = Demonstrations(RING_WALKS)
-    policy = ring.policy(demos.transitions()[0])
+    policy = ring.policy
     exact, simulated = (
         score_policy(
-            policy, dynamics, demos, n_replicates=20_000, max_replicates=20_000, random_state=0
+            policy,
+            dynamics,
+            demos,
+            n_replicates=20_000,
+            max_replicates=20_000,
+            simulate=False,
+            random_state=0,
         ).steps
         for dynamics in (ring_dynamics(), Simulated(ring_dynamics()))
     )
@@ -117,7 +120,12 @@ def test_action_surprise_has_no_units_and_noise_surprise_no_direction():
     far = score_east(tracks)
     scaled = DisplacementDynamics(1000 * COMPASS.steps, 150.0)
     wide = score_policy(
-        east(10), scaled, [1000 * track for track in tracks], max_replicates=200, random_state=0
+        east,
+        scaled,
+        [1000 * track for track in tracks],
+        n_replicates=200,
+        max_replicates=200,
+        random_state=0,
     )
     np.testing.assert_allclose(far.steps.action_surprise, wide.steps.action_surprise, atol=1e-6)
     units = 2 * np.log(1000)
@@ -133,7 +141,7 @@ def test_a_step_that_every_action_calls_impossible_is_an_alarm_not_a_crash():
     for s in range(4):
         table[s, 0, s] = table[s, 1, (s + 1) % 4] = 1.0
     demos = Demonstrations([[0, 1, 3, 3, 0], [0, 0, 1, 2]])
-    found = score_policy(np.full((7, 2), 0.5), TabularDynamics(table), demos, random_state=0)
+    found = score_policy(np.full((4, 2), 0.5), TabularDynamics(table), demos, random_state=0)
     assert found.steps.explained.tolist() == [True, False, True, True, True, True, True]
     assert np.isinf(found.steps.surprise[1])
     assert np.isinf(found.steps.misfit[1])
@@ -146,8 +154,12 @@ def test_a_step_that_every_action_calls_impossible_is_an_alarm_not_a_crash():
 
 
 def test_what_the_policy_never_does_is_explained_all_the_same():
-    policy = np.tile([1.0, *[0.0] * 7], (3, 1))
-    found = score_policy(policy, COMPASS, [walk([0, 4, 0])], random_state=0)
+    found = score_policy(
+        lambda states: np.tile([1.0, *[0.0] * 7], (len(states), 1)),
+        COMPASS,
+        [walk([0, 4, 0])],
+        random_state=0,
+    )
     assert found.steps.explained.all()
     assert found.steps.action_surprise[1] == 10.0  # max_step_score
 
@@ -159,13 +171,13 @@ def test_a_glitch_is_an_alarm_of_its_own_and_does_not_decide_the_score():
     assert np.flatnonzero(~found.steps.explained).tolist() == [30]
     assert found.trajectories.n_unexplained.tolist() == [1, 0]
     assert found.trajectories.p_too_noisy[0] < 0.01
-    assert found.trajectories.score[1] > 10 * abs(found.trajectories.score[0])
+    assert found.trajectories.score[1] > 5 * abs(found.trajectories.score[0])
 
 
 def test_dynamics_without_a_misfit_are_judged_by_how_likely_the_best_action_is():
     track = eastward(30)[0]
     track[11:] += [3.0, 3.0]
-    found = score_policy(east(30), Simulated(COMPASS), [track], random_state=0)
+    found = score_policy(east, Simulated(COMPASS), [track], random_state=0)
     assert np.flatnonzero(~found.steps.explained).tolist() == [10]
 
 
@@ -212,19 +224,11 @@ def test_a_frozen_sensor_is_found_where_standing_still_is_possible():
         walks[0].append(int(dynamics.sample([walks[0][-1]], [rng.integers(2)], rng)[0]))
     frozen = [*walks[0][:45], *[walks[0][45]] * 16]
     demos = Demonstrations([walks[0], frozen])
-    found = score_policy(np.full((120, 2), 0.5), dynamics, demos, random_state=0)
+    found = score_policy(np.full((5, 2), 0.5), dynamics, demos, n_replicates=500, random_state=0)
     assert found.trajectories.p_stopped[0] > 0.05
     assert found.trajectories.p_stopped[1] < 0.005
     assert found.trajectories.longest_stop[1] >= 15
     assert found.trajectories.p_combined[1] < 0.02
-
-
-def test_few_exceedances_get_more_replicates_and_others_do_not():
-    found = score_east([walk([4] * 20), *eastward(20, 3)], max_replicates=1000).trajectories
-    assert found.n_replicates[0] == 1000
-    assert found.p_value[0] == pytest.approx(1 / 1001)
-    assert found.p_combined[0] <= 2 / 1001
-    assert found.n_replicates.min() == 200
 
 
 def test_steps_that_few_replicates_surpass_get_more_of_them():
@@ -244,7 +248,7 @@ def test_the_same_seed_gives_the_same_bits():
 
 def test_small_memory_changes_no_verdict(monkeypatch):
     tracks = [walk([4] * 20), *eastward(20, 3)]
-    monkeypatch.setattr("onlooker.anomaly._replicate_test.ENTRIES", 1)  # one trajectory at a time
+    monkeypatch.setattr("onlooker.anomaly._replicates.ENTRIES", 1)  # one trajectory at a time
     monkeypatch.setattr(_predictive.slices_of, "__defaults__", (1,))  # one replicate at a time
     found = score_east(tracks, n_replicates=50, max_replicates=50).trajectories
     assert found.p_value[0] == pytest.approx(1 / 51)

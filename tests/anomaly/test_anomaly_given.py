@@ -11,7 +11,7 @@ from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, rin
 from onlooker import Demonstrations, PolicyRecognizer
 from onlooker.anomaly import score, score_policy
 from onlooker.anomaly._predictive import Predictive
-from onlooker.anomaly._replicate_policy import DrawnPolicies
+from onlooker.anomaly._replicates import DrawnPolicies
 from onlooker.partitions import Uniform
 
 # -- who acts in the replicates -----------------------------------------------------------------
@@ -21,15 +21,63 @@ HYPER = {"nu": 0.5, "gamma": 1.0, "beta": 0.7}
 CASES = [(name, None) for name in PRIORS] + [("ddcrp", how) for how in ("map", "local", "average")]
 
 
+def act(actor, states, n_replicates, times):
+    """``(times · n_replicates, n)``: actions of replicates at `states`."""
+    rng = np.random.default_rng(0)
+    found, n = [], len(states)
+    for _ in range(times):
+        actor.start(n_replicates, n, rng)
+        replicate, track = (
+            np.repeat(np.arange(n_replicates), n),
+            np.tile(np.arange(n), n_replicates),
+        )
+        actions = actor.act(np.concatenate([states] * n_replicates), replicate, track, rng)
+        found.append(actions.reshape(n_replicates, n))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(("prior", "strategy"), CASES)
+def test_each_state_takes_a_cluster_of_its_own_draw(prior, strategy):
+    posterior = made_up(plane_problem(), PRIORS[prior], hyper=HYPER, n_draws=20)
+    predictor, rng = posterior.predictor, np.random.default_rng(1)
+    states, node = predictor.place(rng.normal(0.0, 2.0, (40, 2)))
+    (clusters,) = predictor.blocks()
+    rule = predictor.rule(strategy)
+
+    class Given:
+        def random(self, shape):
+            return np.tile(uniforms, (shape[0], 1))
+
+    uniforms = rng.random(40)
+    every = predictor.draw_rows(clusters, states, node, rule, Given())
+    draw = rng.integers(len(clusters.index), size=40)
+    own = predictor.draw_own_rows(clusters, draw, states, node, rule, uniforms)
+    np.testing.assert_array_equal(own, every[draw, np.arange(40)])
+
+
+def test_a_replicate_keeps_its_controller_where_nobody_was():
+    posterior = made_up(plane_problem(), PRIORS["crp"], hyper=HYPER, n_draws=50)
+    predictor, far = posterior.predictor, np.array([[90.0, 90.0], [91.0, 90.0]])
+    (clusters,) = predictor.blocks()
+    draw, rule = np.repeat(np.arange(100), 2), predictor.rule("average")
+    kept = np.repeat(np.random.default_rng(0).random(100), 2)
+    states, none = np.tile(far, (100, 1)), np.full(200, -1)
+    rows = predictor.draw_own_rows(clusters, draw, states, none, rule, kept)
+    assert (rows[::2] == rows[1::2]).all()
+    assert len(set(rows - clusters.first[draw])) > 2
+    fresh = np.random.default_rng(0).random(200)
+    rows = predictor.draw_own_rows(clusters, draw, states, none, rule, fresh)
+    assert (rows[::2] != rows[1::2]).any()
+
+
 @pytest.mark.parametrize(("prior", "strategy"), CASES)
 def test_replicates_act_by_the_posterior_policy_on_average(prior, strategy):
     posterior = made_up(plane_problem(), PRIORS[prior], hyper=HYPER, n_draws=300)
     nodes = posterior.problem.states[:2]
     states = np.vstack([nodes, nodes + 0.3, [[9.0, 9.0]]])
-    actor = DrawnPolicies(posterior, states, strategy, most=600)
-    rng = np.random.default_rng(0)
-    actions = np.concatenate(list(actor.act(np.arange(5), 6100, rng)))
-    assert actions.shape == (6100, 5)
+    actor = DrawnPolicies(posterior, strategy, 600)
+    np.testing.assert_allclose(actor.mean(states), posterior.policy(states, extrapolate=strategy))
+    actions = act(actor, states, 600, 10)
     shares = (actions[..., None] == np.arange(4)).mean(axis=0)
     wanted = posterior.policy(states, extrapolate=strategy)
     np.testing.assert_allclose(shares, wanted, atol=0.03)
@@ -37,8 +85,8 @@ def test_replicates_act_by_the_posterior_policy_on_average(prior, strategy):
 
 def test_steps_of_one_replicate_share_their_controller():
     posterior = made_up(plane_problem(), Uniform(1), n_clusters=1, n_draws=300)
-    actor = DrawnPolicies(posterior, posterior.problem.states[[0, 1]], None, most=600)
-    actions = np.concatenate(list(actor.act(np.arange(2), 20_000, np.random.default_rng(0))))
+    actor = DrawnPolicies(posterior, None, 600)
+    actions = act(actor, posterior.problem.states[:2], 600, 33)
     alike = (actions[:, 0] == actions[:, 1]).mean()
     policy = posterior.policy(posterior.problem.states[:2])
     assert alike > (policy[0] * policy[1]).sum() + 0.01
@@ -56,9 +104,9 @@ def test_a_recognizer_and_any_estimator_are_taken_too():
         dynamics = COMPASS
 
         def predict_proba(self, states):
-            return east(len(states))
+            return east(states)
 
-    by_estimator = score(Estimator(), demos, random_state=0, max_replicates=200)
+    by_estimator = score(Estimator(), demos, random_state=0, n_replicates=200, max_replicates=200)
     pd.testing.assert_frame_equal(by_estimator.to_frame(), score_east(demos).to_frame())
     assert by_posterior.settings["parameter_uncertainty"]
     assert not by_estimator.settings["parameter_uncertainty"]
@@ -95,11 +143,14 @@ def test_everything_fits_into_json_and_tables():
 
 def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
     found, nominal = score_east([walk([4] * 10), *eastward(10, 2)]), score_east(eastward(10, 9, 3))
-    for by, sign in (("score", 1), ("p_combined", -1)):
-        odd = sign * getattr(found.trajectories, by)
-        usual = sign * getattr(nominal.trajectories, by)
+    for by, name in (("score", "score"), ("p_too_noisy", "noise"), ("p_change", "change")):
+        odd, usual = getattr(found.trajectories, name), getattr(nominal.trajectories, name)
         wanted = [(1 + sum(usual >= one)) / 10 for one in odd]
         np.testing.assert_allclose(found.conformal_p_values(nominal, by), wanted)
+    frame = found.calibrated(nominal).to_frame()
+    np.testing.assert_allclose(frame["p_value"], found.conformal_p_values(nominal))
+    np.testing.assert_allclose(frame["p_combined"], found.conformal_p_values(nominal, "combined"))
+    np.testing.assert_allclose(frame["p_model"], found.trajectories.p_combined)
     assert found.conformal_p_values(nominal)[0] == 0.1
     assert found.conformal_p_values(nominal, "combined")[0] == 0.1
     with pytest.raises(ValueError, match="by must be 'score', 'combined' or a p-value"):
@@ -110,7 +161,7 @@ def test_a_bar_is_drawn_when_asked_for(capsys):
     score_east(eastward(5, 2), progress=True)
     told = capsys.readouterr()
     assert told.out == ""
-    assert "simulating the nominal behaviour" in told.err
+    assert "simulating nominal trajectories" in told.err
     assert "100%" in told.err
     score_east(eastward(5, 2))
     assert capsys.readouterr().err == ""
@@ -132,12 +183,16 @@ def test_senseless_options_are_refused(options, message):
 
 def test_senseless_input_is_refused():
     demos = Demonstrations(eastward(5))
-    with pytest.raises(ValueError, match=r"policy must be \(5, 8\)"):
-        score_policy(east(4), COMPASS, demos)
-    wrong = east(5)
-    wrong[3, 0] = 0.9
-    with pytest.raises(ValueError, match=r"policy\[3\] sums to"):
-        score_policy(wrong, COMPASS, demos)
+    with pytest.raises(ValueError, match=r"policy\(states\) must be \(5, 8\)"):
+        score_policy(lambda states: east(states[1:]), COMPASS, demos)
+    with pytest.raises(ValueError, match=r"policy\(states\)\[0\] sums to"):
+        score_policy(lambda states: 0.9 * east(states), COMPASS, demos)
+    with pytest.raises(TypeError, match="policy must be a function of states"):
+        score_policy(east(demos.states), COMPASS, demos)
+    with pytest.raises(ValueError, match=r"policy must be \(6, 3\)"):
+        score_policy(np.full((2, 3), 1 / 3), ring_dynamics(), [[0, 1]])
+    with pytest.raises(ValueError, match="2 reference trajectories or more, got 1"):
+        score_east(demos, reference=eastward(5))
     with pytest.raises(TypeError, match="posterior must be a Posterior or a fitted estimator"):
         score("nominal", demos)
     posterior = made_up(ring_problem(), PRIORS["crp"])

@@ -47,9 +47,11 @@ def folder(tmp_path_factory):
     """Tracks of foxes, a run that was fitted to them, and tracks of which one is odd."""
     folder = tmp_path_factory.mktemp("cli")
     world = CircularMotion()
-    write_tracks(folder / "tracks.csv", world.rollout(6, 50, random_state=0)[0])
+    seen = world.rollout(6, 50, random_state=0)[0]
+    write_tracks(folder / "tracks.csv", seen)
+    write_tracks(folder / "nominal.csv", world.rollout(1, 50, random_state=2)[0], "next")
+    write_tracks(folder / "reference.csv", world.rollout(24, 50, random_state=3)[0], "known")
     new = list(world.rollout(4, 50, random_state=1)[0])
-    write_tracks(folder / "nominal.csv", new[:1])
     jump = new[2].copy()
     jump[25:] += 30.0  # a step that no action explains
     new[2] = jump
@@ -70,10 +72,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-def is_one_line(result, told, code=1):
+def is_one_line(result, told, code=1, messages=False):
+    """One line of error, after what was said of the files if `messages` are expected."""
     assert result.exit_code == code, result.output
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
+    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert messages or result.stderr.count("\n") == 1
     assert told in result.stderr
     assert result.stdout == ""
 
@@ -114,6 +118,13 @@ def test_predict_tells_how_far_away_the_data_are(folder, tmp_path):
     lines = run(*words).stdout.splitlines()
     assert lines[0].endswith("nearest seen")
     assert [line.split()[-1] for line in lines[1:]] == [f"{far:.4g}", "0"]
+
+
+@pytest.mark.parametrize(("n", "end"), [(50, None), (51, "and 1 more: see --csv or --json")])
+def test_predict_lists_fifty_states_and_says_how_many_more_there_are(folder, n, end):
+    words = [word for k in range(n) for word in ("--at", f"{k},1")]
+    lines = run("predict", folder / "run", *words).stdout.splitlines()
+    assert lines[51:] == ([] if end is None else [end])
 
 
 def test_predict_takes_points_from_a_file_by_the_columns_of_the_fit(folder, tmp_path):
@@ -183,7 +194,7 @@ def test_summary_tells_data_model_and_trust(folder):
         "6 trajectories, 300 distinct states, 294 transitions.",
         "16 actions in 2 dimensions",
         "they explain ",
-        "Prior: DistanceDependent(",
+        "Prior: Regions(",
         "2 chains of 12 after 10 sweeps, seed 0.",
         "Controllers: ",
         "hyper-parameter",
@@ -203,19 +214,20 @@ def test_summary_as_json_is_nothing_but_json(folder):
     assert [one["states"] for one in told["regions"]] == sizes.tolist()
 
 
-@pytest.mark.parametrize(("median", "told"), [(1.0, False), (9.9, True)])
-def test_summary_tells_what_lies_at_a_bound_of_its_prior(folder, monkeypatch, median, told):
+@pytest.mark.parametrize(("share", "told"), [(0.5, False), (0.99, True)])
+def test_summary_tells_what_lies_at_a_bound_of_its_prior(folder, monkeypatch, share, told):
     opened = OpenedRun.read(folder / "run")
-    alpha = np.full_like(opened.posterior.hyper["alpha"], median)
-    opened.posterior.hyper = {**opened.posterior.hyper, "alpha": alpha}
+    bounds = opened.posterior.prior.decay.scale
+    scale = np.full_like(opened.posterior.hyper["scale"], share * bounds.high)
+    opened.posterior.hyper = {**opened.posterior.hyper, "scale": scale}
     monkeypatch.setattr(OpenedRun, "read", lambda path: opened)
     line = (
-        "α lies at the upper bound of its prior, 10: the answer depends on that bound (see docs, "
-        "Limits)."
+        f"The length scale of the decay lies at the upper bound of its prior, {bounds.high:.4g}: "
+        "the answer depends on that bound (see docs, Limits)."
     )
     assert (line in run("summary", folder / "run").stdout) == told
     found = json.loads(run("summary", folder / "run", "--json").stdout)["at_bounds"]
-    bound = {"name": "alpha", "side": "upper", "bound": 10.0, "median": 9.9}
+    bound = {"name": "scale", "side": "upper", "bound": bounds.high, "median": scale[0, 0]}
     assert found == ([bound] if told else [])
 
 
@@ -274,7 +286,7 @@ ASK = {
         (lambda path: (path / "run.json").write_text('{"what": '), "run.json is damaged"),
         (lambda path: (path / "run.json").write_text("{}"), "was not written by onlooker"),
         (lambda path: (path / "problem.npz").unlink(), "holds no readable run"),
-        (lambda path: (path / "problem.npz").write_bytes(b"PK\3\4"), "holds no readable run"),
+        (lambda path: (path / "problem.npz").write_bytes(b"PK\3\4"), "problem.npz is damaged"),
         (lambda path: [shutil.rmtree(p) for p in path.glob("chain-*")], "stopped before the first"),
     ],
     ids=["none", "empty", "torn", "foreign", "without problem", "torn problem", "without draws"],
@@ -307,9 +319,12 @@ def test_a_damaged_part_is_noted_and_the_rest_is_used(folder, tmp_path):
 
 
 def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
-    result = run("anomaly", folder / "run", folder / "new.csv", "--replicates", 50)
+    words = ["--replicates", 20, "--reference", folder / "reference.csv"]
+    result = run("anomaly", folder / "run", folder / "new.csv", *words)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
+    assert f"P-values: by 24 reference trajectories of {folder / 'reference.csv'}." in lines
+    assert "The smallest p-value that 24 tracks allow is 0.04." in lines
     assert lines[0].startswith("Read 200 rows of 4 trajectories")
     at = next(i for i, line in enumerate(lines) if line.startswith("trajectory"))
     first_two = {line[:5] for line in lines[at + 1 : at + 3]}
@@ -322,9 +337,13 @@ def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
 def test_anomaly_as_json_and_csv(folder, tmp_path):
     out = tmp_path / "ranking.csv"
     result = run(
-        "anomaly", folder / "run", folder / "new.csv", "--json", "--csv", out, "--replicates", 50
-    )
+        "anomaly", folder / "run", folder / "new.csv", "--json", "--csv", out, "--replicates", 20,
+        "--reference", folder / "reference.csv",
+    )  # fmt: skip
     told = json.loads(result.stdout)
+    assert told["settings"]["n_reference"] == 24
+    assert all(row["p_combined"] * 25 == pytest.approx(round(row["p_combined"] * 25))
+               for row in told["ranking"])  # fmt: skip
     found = pd.read_csv(out)
     assert found["trajectory"].tolist() == [row["trajectory"] for row in told["ranking"]]
     np.testing.assert_allclose(found["p_combined"], [row["p_combined"] for row in told["ranking"]])
@@ -333,17 +352,17 @@ def test_anomaly_as_json_and_csv(folder, tmp_path):
     assert told["anomalous"] == []
 
 
-@pytest.mark.parametrize(
-    ("file", "level", "code"), [("new.csv", 0.05, 3), ("nominal.csv", 0.001, 0)]
-)
+@pytest.mark.parametrize(("file", "level", "code"), [("new.csv", 0.1, 3), ("nominal.csv", 0.05, 0)])
 def test_anomaly_fails_if_asked_to(folder, file, level, code):
-    result = run("anomaly", folder / "run", folder / file, "--fail-if-anomalous", level, "--json")
+    words = ["anomaly", folder / "run", folder / file, "--fail-if-anomalous", level, "--json"]
+    result = run(*words, "--reference", folder / "reference.csv", "--replicates", 20)
     assert result.exit_code == code, result.output
     assert bool(json.loads(result.stdout)["anomalous"]) == (code == 3)
 
 
 def test_the_same_seed_gives_the_same_ranking(folder):
     words = ["anomaly", folder / "run", folder / "nominal.csv", "--replicates", 20, "--json"]
+    words += ["--reference", folder / "reference.csv"]
     first = run(*words).stdout
     assert run(*words).stdout == first
     assert run(*words, "--seed", 1).stdout != first
@@ -354,7 +373,12 @@ def test_other_columns_can_be_named(folder, tmp_path):
     frame.to_csv(tmp_path / "other.csv")
     words = ["anomaly", folder / "run", tmp_path / "other.csv", "--replicates", 20]
     is_one_line(run(*words), "no column 'x'")
-    assert run(*words, "--states", "east,north").exit_code == 0
+    odd = run(*words, "--states", "east,north")
+    assert odd.exit_code == 0, odd.output
+    assert "P-values: by 6 trajectories of the fit, scored by short chains without them." in (
+        odd.stdout
+    )
+    assert "The smallest p-value that 6 tracks allow is 0.14." in odd.stdout
 
 
 def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
@@ -370,6 +394,77 @@ def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
     assert run(*words, "--states", "x,y", "--trajectory", "id").exit_code == 0
 
 
+def test_a_reference_that_would_deceive_is_refused(folder, tmp_path):
+    words = ["anomaly", folder / "run", folder / "new.csv", "--reference"]
+    is_one_line(
+        run(*words, folder / "tracks.csv", "--json"),
+        "the run was fitted to 6 trajectories of it (such as 'fox 0'); give tracks that it has not",
+        messages=True,
+    )
+    is_one_line(
+        run(*words, folder / "nominal.csv", "--json"),
+        "it holds 1 trajectory; 20 allow p-values below 0.05, 2 are the least",
+        messages=True,
+    )
+    (tmp_path / "empty.csv").write_text("id,t,x,y\n")
+    result = run(*words, tmp_path / "empty.csv", "--json")
+    is_one_line(result, "empty.csv", messages=True)
+    result = run(*words, folder / "reference.csv", "--json", "--fail-if-anomalous", 0.01)
+    is_one_line(
+        result,
+        "--fail-if-anomalous 0.01 would never fail: with 24 reference tracks no p-value is below "
+        "0.04; it takes 99 of them, by --reference",
+        messages=True,
+    )
+
+
+def test_tracks_of_the_fit_that_are_judged_are_named(folder):
+    words = ["anomaly", folder / "run", folder / "tracks.csv", "--replicates", 20]
+    result = run(*words, "--reference", folder / "reference.csv")
+    assert "Note: the run was fitted to 6 trajectories of the file (such as 'fox 0')" in (
+        result.stdout
+    )
+
+
+def test_tracks_that_the_fit_sets_aside_calibrate_later_ones(folder, tmp_path):
+    store, out = tmp_path / "run", tmp_path / "many.csv"
+    many = CircularMotion().rollout(40, 10, random_state=4)[0]
+    write_tracks(out, many)
+    words = ["fit", out, "--trajectory", "id", "--states", "x,y", "--time", "t", *SMALL]
+    words += ["--prior", "crp", "--output", store]
+    fitted = run(*words, "--hold-out", 0.5)
+    assert fitted.exit_code == 0, fitted.output
+    line = "Set aside: 20 of 40 trajectories, to calibrate the p-values of onlooker anomaly"
+    assert line in fitted.stdout
+    held_out = json.loads((store / "fit.json").read_text())["held_out"]
+    problem = Posterior.load(store).problem
+    assert len(held_out) == 20
+    assert set(problem.paths.names) == {f"fox {k}" for k in range(40)} - set(held_out)
+    told = run("summary", store).stdout
+    assert "20 trajectories, 200 distinct states" in told
+    assert "Set aside for calibration: 20 trajectories." in told
+    scored = run("anomaly", store, folder / "nominal.csv", "--replicates", 20)
+    assert scored.exit_code == 0, scored.output
+    assert "P-values: by 20 trajectories that the fit set aside." in scored.stdout
+    grown = run(*words, "--draws", 14, "--resume")
+    assert grown.exit_code == 0, grown.output
+    assert line in grown.stdout
+    assert json.loads((store / "fit.json").read_text())["held_out"] == held_out
+
+
+def test_a_fifth_of_ten_tracks_is_set_aside_and_none_of_nine(tmp_path):
+    for n, share, n_aside in ((10, None, 2), (9, None, 0), (10, 0, 0), (4, 0.25, 1)):
+        write_tracks(tmp_path / "t.csv", CircularMotion().rollout(n, 8, random_state=5)[0])
+        words = ["fit", tmp_path / "t.csv", "--trajectory", "id", "--states", "x,y", *SMALL]
+        words += ["--prior", "crp", "--output", tmp_path / f"run {n} {share}"]
+        result = run(*words, *([] if share is None else ["--hold-out", share]), "--json")
+        assert result.exit_code == 0, result.output
+        assert len(json.loads(result.stdout)["held_out"] or []) == n_aside
+    result = run(*words[:-1], tmp_path / "none", "--hold-out", 0.1, "--json")
+    is_one_line(result, "cannot set aside 10% of 4 trajectories: give another share", messages=True)
+    assert "--hold-out" in result.stderr
+
+
 # -- real processes -------------------------------------------------------------------------------
 
 
@@ -383,11 +478,11 @@ def test_exit_codes_of_real_processes(folder, tmp_path):
     assert shell("summary", tmp_path / "nothing").returncode == 1
     assert shell("summary").returncode == 2
     found = shell(
-        "anomaly", folder / "run", folder / "new.csv", "--fail-if-anomalous", 0.05,
-        "--replicates", 50,
+        "anomaly", folder / "run", folder / "new.csv", "--fail-if-anomalous", 0.1,
+        "--replicates", 20, "--reference", folder / "reference.csv",
     )  # fmt: skip
-    assert found.returncode == 3
-    assert "Anomalous (q_combined <= 0.05): " in found.stdout
+    assert found.returncode == 3, found.stderr
+    assert "Anomalous (q_combined <= 0.1): " in found.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")

@@ -73,7 +73,7 @@ def test_commands_and_options_are_completed():
 # -- words ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "summary", "anomaly"])
+@pytest.mark.parametrize("command", ["fit", "predict", "summary", "anomaly", "check"])
 def test_help_answers_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -82,11 +82,11 @@ def test_help_answers_with_an_example(command):
 
 def test_the_guide_knows_every_option():
     text = GUIDE.read_text(encoding="utf-8")
-    for name in ("fit", "predict", "summary", "anomaly"):
+    for name in ("fit", "predict", "summary", "anomaly", "check"):
         for param in main.commands[name].params:
             if isinstance(param, click.Option) and param.name != "help":
                 assert param.opts[0] in text, (name, param.opts)
-    for code in ("0", "1", "2", "3", "130"):
+    for code in ("0", "1", "2", "3", "130", "143"):
         assert re.search(rf"^\| {code} \|", text, re.M)
 
 

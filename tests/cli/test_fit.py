@@ -10,11 +10,13 @@ import pytest
 from click.testing import CliRunner
 from small_runs import assert_same_draws, walk
 
-from onlooker import Demonstrations, Posterior
+from onlooker import Demonstrations, Posterior, sampling
 from onlooker.cli import main
-from onlooker.diagnostics import AtBound
+from onlooker.diagnostics import AtBound, Settled
 from onlooker.dynamics import GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import FeatureDynamics
+from onlooker.explorer.overview import overview
+from onlooker.explorer.run import read as read_view
 from onlooker.findings.record import remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
@@ -69,7 +71,7 @@ def test_columns_are_enough_and_findings_are_told(tracks, tmp_path):
         "Read 90 rows of 3 trajectories; kept 90 states in 3 trajectories.",
         "Actions: 16 directions × steps of",
         "16 actions explain ",
-        "Prior: DistanceDependent(decay=GaussianDecay(",
+        "Prior: Regions(decay=GaussianDecay(",
         "Controllers: ",
         "Consensus partition: ",
         "The chains ",
@@ -179,7 +181,7 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     assert isinstance(found.problem.dynamics, FeatureDynamics)
     assert found.problem.dynamics.interval == 6 * 3600
     assert found.prior.metric == "chord"
-    assert 80 < found.prior.decay.scale < 120  # km: the seam at 180° is none
+    assert 40 < found.prior.decay.scale.low < 60  # km: the seam at 180° is none
     for state in ("179.5,10", ",".join(map(str, found.problem.states[0]))):
         assert run("predict", tmp_path / "run", "--at", state).exit_code == 0
     place = found.problem.states[0, :2] + [360, 1]  # a degree further north
@@ -247,14 +249,14 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     assert other.exit_code == 1
     assert "holds another run" in other.stderr
     reach = call(tracks, tmp_path / "run", "--scale", 2, "--resume")
-    assert re.search(r"\(prior: decay: scale: [\d.]{3,6} there, 2 here\)", reach.stderr)
+    assert re.search(r"\(prior: decay: scale: LogUniform\(.*\) there, 2 here\)", reach.stderr)
     assert reach.stderr.endswith("; choose another --output\n")
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
 
 
 def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monkeypatch):
     bound = AtBound("alpha", "lower", 0.25, 0.26)
-    monkeypatch.setattr("onlooker.diagnostics.at_bounds", lambda posterior: [bound])
+    monkeypatch.setattr("onlooker.findings.words.at_bounds", lambda posterior: [bound])
     result = call(tracks, tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert "\nα lies at the lower bound of its prior, 0.25: the answer depends" in result.stdout
@@ -441,4 +443,66 @@ def test_features_of_unseen_positions_are_refused(holes, tmp_path):
     assert result.exit_code == 1
     assert "some were not seen" in result.stderr
     assert "choose --missing interpolate or --missing split" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+# -- until converged ------------------------------------------------------------------------------
+
+
+def until_converged(tracks, output, *more):
+    words = ["fit", tracks, "--states", "x,y", "--trajectory", "id", "--prior", "crp"]
+    words += ["--tune", 0, "--chains", 2, "--jobs", 1, "--output", output, "--until-converged"]
+    return run(*words, *more)
+
+
+def test_a_fit_goes_on_until_converged_and_says_so(tracks, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": True}))
+    done = until_converged(tracks, tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert "sampling: converged after 250 draws per chain" in done.stderr
+    assert "Sampling went on until everything had settled." in done.stdout
+    told = run("summary", tmp_path / "run", "--json")
+    found = json.loads(told.stdout)
+    assert found["model"]["ended"] == "converged"
+    assert found["model"]["draws"] == 250
+    assert "Sampling went on until everything had settled." in found["convergence"]["sentences"]
+    status, view = read_view(tmp_path / "run")
+    assert status.state == "finished"
+    for _ in view.refine():
+        pass
+    sentences = overview(view)["verdict"]["sentences"]  # that of explorer and report
+    assert "Sampling went on until everything had settled." in sentences
+
+
+def test_a_fit_that_is_out_of_time_says_so_and_goes_on_when_asked_to(tracks, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": False}))
+    done = until_converged(tracks, tmp_path / "run", "--max-minutes", 1e-9)
+    assert done.exit_code == 0, done.output
+    assert "Sampling ended with its time budget, before everything had settled." in done.stdout
+    assert "--resume continues the run" in done.stdout
+    monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": True}))
+    again = until_converged(tracks, tmp_path / "run", "--resume")
+    assert "converged after 250 draws" in again.stderr
+
+
+def test_a_model_file_may_ask_for_it(tracks, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": False}))
+    model = tmp_path / "model.toml"
+    model.write_text('[sampling]\ndraws = "auto"\nmax_minutes = 1e-9\ntune = 0\n')
+    done = run("fit", tracks, "--states", "x,y", "--model", model, "--output", tmp_path / "run")
+    assert "sampling: out of time after" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--until-converged", "--draws", 5], "--draws and --until-converged exclude each other"),
+        (["--max-minutes", 5], "--max-minutes applies to --until-converged only"),
+        (["--until-converged", "--max-minutes", 0], "0"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(words, told, tracks, tmp_path):
+    done = run("fit", tracks, "--states", "x,y", "--output", tmp_path / "run", *words)
+    assert done.exit_code == 2
+    assert told in done.stderr
     assert not (tmp_path / "run").exists()

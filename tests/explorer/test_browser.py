@@ -287,7 +287,7 @@ def test_a_trajectory_shows_its_surprise_step_by_step(page_of, views):
 
 
 @pytest.mark.parametrize("kind", ["plane", "grid"])
-def test_the_oddest_trajectory_is_the_rarest_among_simulations(page_of, views, kind):
+def test_the_oddest_trajectory_is_the_rarest_of_the_run(page_of, views, kind):
     page = page_of(kind)
     page.click("#oddest")
     scores = views[kind].anomaly.trajectories

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from onlooker.dynamics import DisplacementDynamics
+from onlooker.dynamics.actions import action_names, bearing_name
 from onlooker.findings.names import (
-    action_names,
     axis_names,
-    bearing_name,
     rounded,
     scalar_name,
     short_repr,

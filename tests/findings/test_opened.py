@@ -12,8 +12,8 @@ from onlooker import Demonstrations, Posterior, Problem
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record
 from onlooker.partitions import ChineseRestaurant, DistanceDependent
+from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
-from onlooker.runs.store import NoDrawsYet
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
 

@@ -43,7 +43,7 @@ def test_the_verdict_on_nothing_that_changes_is_unknown():
 
 
 def test_a_single_chain_is_warned_of():
-    assert "one chain only" in judge(1.0, 900, n_chains=1)["sentences"][-1]
+    assert "one chain only" in judge(1.0, 900, n_chains=1, n_draws=8)["sentences"][-1]
 
 
 @pytest.mark.parametrize(("r_hat", "ess"), [(1.3, 900), (1.005, 10)])
@@ -53,3 +53,17 @@ def test_the_remedy_speaks_of_options_where_the_command_line_made_the_run(r_hat,
     assert "--draws" in by_command
     assert "draws" in in_python
     assert "--" not in in_python
+
+
+def test_the_first_sentence_says_what_has_settled():
+    found = judge(1.3, 900)
+    assert found["sentences"][0] == "The hyper-parameters have settled, the partition has not."
+    assert found["settled"] == {"partition": False, "hyper-parameters": True}
+
+
+def test_one_chain_is_compared_with_itself():
+    """Its R-hat used to be missing, and the verdict was that nothing had ever changed."""
+    posterior = made_up(plane_problem(), DistanceDependent(), n_chains=1, n_draws=300)
+    found = verdict(OpenedRun.of(posterior))
+    assert found["level"] != "unknown"
+    assert "of the only chain" in found["sentences"][1]

@@ -5,12 +5,12 @@ import pytest
 from small_runs import walk
 
 from onlooker import Demonstrations
-from onlooker.defaults import default_prior, step_distances, typical_step
+from onlooker.defaults import SHARING, default_prior, step_distances, typical_step
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model, with_flags
-from onlooker.hyper import CONCENTRATION, Exponential
+from onlooker.hyper import Exponential, LogUniform
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -18,6 +18,7 @@ from onlooker.partitions import (
     GaussianDecay,
     Mixing,
     Potts,
+    Regions,
 )
 
 # -- the model ------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def test_another_prior_leaves_the_options_of_the_first_behind():
 @pytest.mark.parametrize(
     ("model", "given", "told"),
     [
-        (Model(), {"prior": {"clusters": 3}}, "--clusters does not apply to 'ddcrp'"),
+        (Model(), {"prior": {"clusters": 3}}, "--clusters does not apply to 'regions'"),
         (Model(), {"prior": {"kind": "pots"}}, "--prior must be one of .*; did you mean 'potts'?"),
         (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale does not apply to 'crp'"),
         (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds does not apply to 'compass'"),
@@ -68,8 +69,9 @@ def test_flags_that_do_not_apply_are_refused(model, given, told):
 def test_the_default_prior_reaches_a_typical_step():
     prior = default_prior(TRACK, COMPASS)
     assert prior.self_link == Exponential(0.1)
-    assert prior.decay == GaussianDecay(typical_step(TRACK, COMPASS), offset=0.01)
-    assert 0.9 < prior.decay.scale < 1.1
+    step = typical_step(TRACK, COMPASS)
+    assert prior.decay == GaussianDecay(LogUniform(step / 2, 5 * step))
+    assert 0.9 < step < 1.1
     assert prior.metric == "euclidean"
 
 
@@ -92,10 +94,10 @@ def test_steps_between_states_are_counted_either_way_and_islands_are_far():
 @pytest.mark.parametrize(
     ("prior", "made"),
     [
-        ({"kind": "crp"}, ChineseRestaurant(CONCENTRATION)),
+        ({"kind": "crp"}, ChineseRestaurant(SHARING)),
         ({"kind": "crp", "concentration": 2.0}, ChineseRestaurant(2.0)),
-        ({"kind": "mixing", "clusters": 4}, Mixing(4, CONCENTRATION)),
-        ({"kind": "mixing", "collapsed": False}, Mixing(10, CONCENTRATION, False)),
+        ({"kind": "mixing", "clusters": 4}, Mixing(4, SHARING)),
+        ({"kind": "mixing", "collapsed": False}, Mixing(10, SHARING, False)),
     ],
 )
 def test_priors_without_space(prior, made):
@@ -103,15 +105,18 @@ def test_priors_without_space(prior, made):
 
 
 def test_priors_with_space_keep_what_is_not_said(tmp_path):
-    base = default_prior(TRACK, COMPASS)
+    step = typical_step(TRACK, COMPASS)
     said = {"kind": "ddcrp", "neighbors": 7, "decay": {"kind": "gaussian", "offset": 0.2}}
     prior = make_prior(TRACK, COMPASS, Model(prior=said))
     assert isinstance(prior, DistanceDependent)
-    assert (prior.n_neighbors, prior.self_link) == (7, base.self_link)
-    assert prior.decay == GaussianDecay(base.decay.scale, 0.2)
+    assert (prior.n_neighbors, prior.self_link) == (7, Exponential(0.1))
+    assert prior.decay == GaussianDecay(step, 0.2)
     said = {"kind": "potts", "clusters": 3, "beta": 2.0, "decay": {"kind": "exponential"}}
     prior = make_prior(TRACK, COMPASS, Model(prior=said))
     assert isinstance(prior, Potts)
     assert (prior.n_clusters, prior.beta) == (3, 2.0)
     assert type(prior.decay) is ExponentialDecay
-    assert prior.decay.scale == base.decay.scale
+    assert (prior.decay.scale, prior.decay.offset) == (step, 0.0)
+    prior = make_prior(TRACK, COMPASS, Model(prior={"kind": "regions", "sharing": 2.0}))
+    assert isinstance(prior, Regions)
+    assert (prior.sharing, prior.decay) == (2.0, default_prior(TRACK, COMPASS).decay)

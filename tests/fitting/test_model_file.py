@@ -74,9 +74,15 @@ def test_a_number_fixes_a_hyper_parameter_and_a_prior_infers_it(tmp_path, value,
         ("[prior]\ndecay = {scael = 1}", "[prior] decay has no key 'scael'; did you mean 'scale'"),
         ("[prior]\nself_link = -1", "self_link must be finite and above 0, got -1"),
         ("[prior]\nneighbors = 0", "[prior] neighbors must be at least 1, got 0"),
-        ("[prior]\ntolerance = 2", "[prior] tolerance must be between 0 and 1, got 2"),
+        (
+            "[prior]\nkind = 'ddcrp'\ntolerance = 2",
+            "[prior] tolerance must be between 0 and 1, got 2",
+        ),
         ("[prior]\ndecay = {offset = 2}", "[prior] decay offset must be below 1, got 2"),
-        ("[prior]\nstart = 'nearset'", 'start must be one of "nearest", "self"; got \'nearset\''),
+        (
+            "[prior]\nkind = 'ddcrp'\nstart = 'nearset'",
+            'start must be one of "scattered", "nearest", "self"; got \'nearset\'',
+        ),
         ("[prior]\ncoordinates = 3", "[prior] coordinates must be text, got 3"),
         ("[cleaning]\ngap = []", "[cleaning] gap must be a number or text, got []"),
         ("[prior]\nself_link = 'few'", "self_link must be a number, or a table such as {prior ="),
@@ -112,3 +118,20 @@ def test_a_mistake_is_one_line_that_names_the_file_the_key_and_the_remedy(tmp_pa
 def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
     with pytest.raises(ValueError, match=r"cannot read the model .*nowhere.toml: No such file"):
         read_model(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 5_000 + "]" * 5_000,
+        "a = " + "[" * 50 + "]" * 50,
+        ".".join(["a"] * 30_000) + " = 1",
+        "# " + "x" * 200_000,
+    ],
+    ids=["deep", "deeper than of use", "long key", "long"],
+)
+def test_files_that_would_wear_out_the_parser_are_refused(text, tmp_path):
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"m\.toml is not a valid TOML file"):
+        read_model(path)

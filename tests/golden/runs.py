@@ -10,6 +10,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ from onlooker.partitions import (
 
 GOLDEN = Path(__file__).with_name("draws.json")
 COMPASS = DisplacementDynamics.compass(6, step=1.0, sigma=0.4)
+near_links = partial(DistanceDependent, start="nearest")
+inferred = partial(DistanceDependent.inferred, start="nearest")
 
 INDICATORS = {
     "static": Static(),
@@ -37,21 +40,23 @@ INDICATORS = {
     "mixing": Mixing(4, concentration=2.0),
     "mixing, q drawn": Mixing(4, collapsed=False),
     "mixing, gamma inferred": Mixing(4, concentration=Gamma(2, 1)),
-    "potts": Potts(3, beta=0.7, n_neighbors=4),
-    "potts, beta inferred": Potts(3, beta=Exponential(1.0), n_neighbors=4),
-    "potts, offset": Potts(3, beta=0.4, decay=GaussianDecay(1.0, 0.05), n_neighbors=None),
+    "potts": Potts(3, beta=0.7, n_neighbors=4, start="random"),
+    "potts, beta inferred": Potts(3, beta=Exponential(1.0), n_neighbors=4, start="random"),
+    "potts, offset": Potts(
+        3, beta=0.4, decay=GaussianDecay(1.0, 0.05), n_neighbors=None, start="random"
+    ),
     "crp": ChineseRestaurant(),
     "crp, gamma inferred": ChineseRestaurant(Gamma(1, 1)),
 }
 LINKS = {
-    "ddcrp": DistanceDependent(),
-    "ddcrp, nu fixed": DistanceDependent(self_link=0.5, decay=GaussianDecay(1.0, 0.0)),
-    "ddcrp, nu by metropolis": DistanceDependent(self_link_step="metropolis"),
+    "ddcrp": near_links(),
+    "ddcrp, nu fixed": near_links(self_link=0.5, decay=GaussianDecay(1.0, 0.0)),
+    "ddcrp, nu by metropolis": near_links(self_link_step="metropolis"),
     "ddcrp, start self": DistanceDependent(start="self", decay=ExponentialDecay(0.7, 0.02)),
-    "ddcrp, neighbours": DistanceDependent(n_neighbors=5),
-    "ddcrp, reassign": DistanceDependent(reassign=1),
-    "ddcrp, inferred": DistanceDependent.inferred(1.0),
-    "ddcrp, inferred, neighbours": DistanceDependent.inferred(1.0, n_neighbors=6),
+    "ddcrp, neighbours": near_links(n_neighbors=5),
+    "ddcrp, reassign": near_links(reassign=1),
+    "ddcrp, inferred": inferred(1.0),
+    "ddcrp, inferred, neighbours": inferred(1.0, n_neighbors=6),
 }
 
 
@@ -127,7 +132,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
     for name, prior in LINKS.items():
         yield name, lambda p=prior: run(plane, p)
     alpha = Gamma(1, 1)
-    on_ring = DistanceDependent(coordinates=np.arange(7.0), decay=GaussianDecay(1.5, 0.01))
+    on_ring = near_links(coordinates=np.arange(7.0), decay=GaussianDecay(1.5, 0.01))
     more: dict[str, tuple[Callable[[], Problem], object, dict[str, object]]] = {
         "grid, mixing, alpha inferred": (grid, Mixing(3), {"concentration": alpha}),
         "grid, crp, alpha inferred, ordinary": (
@@ -149,10 +154,10 @@ def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
     more["unseen in a table, mixing"] = (gaps, Mixing(3), {})
     more["unseen in a table, crp, ordinary"] = (gaps, ChineseRestaurant(), {"collapsed": False})
     more["unseen in a table, ddcrp"] = (gaps, on_ring, {})
-    more["unseen in the plane, potts"] = (holes, Potts(3, n_neighbors=4), {})
-    more["unseen in the plane, ddcrp"] = (holes, DistanceDependent(), {})
+    more["unseen in the plane, potts"] = (holes, Potts(3, n_neighbors=4, start="random"), {})
+    more["unseen in the plane, ddcrp"] = (holes, near_links(), {})
     more["noisy, mixing, ordinary"] = (noisy, Mixing(3), {"collapsed": False})
-    more["noisy, ddcrp"] = (noisy, DistanceDependent(), {})
+    more["noisy, ddcrp"] = (noisy, near_links(), {})
     steps = COMPASS.steps
     unknown = DisplacementDynamics(steps, LogUniform(0.1, 2.0), step=LogUniform(0.5, 2.0))
     slippery = SlipperyDynamics(ring(), TabularDynamics(np.full((7, 3, 7), 1 / 7)), Beta(2, 1))
@@ -167,9 +172,9 @@ def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
         ChineseRestaurant(),
         {"collapsed": False},
     )
-    more["unknown noise and step, ddcrp"] = (moving, DistanceDependent(), {"concentration": alpha})
+    more["unknown noise and step, ddcrp"] = (moving, near_links(), {"concentration": alpha})
     more["unknown success, ddcrp"] = (slipping, on_ring, {})
-    more["unknown noise, unseen, ddcrp"] = (lost, DistanceDependent(), {})
+    more["unknown noise, unseen, ddcrp"] = (lost, near_links(), {})
     for name, (problem, prior, options) in more.items():
         yield name, lambda a=problem, b=prior, o=options: run(a, b, **o)
 

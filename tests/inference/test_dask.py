@@ -54,6 +54,20 @@ def test_a_run_that_began_here_goes_on_there_by_the_address_of_the_scheduler(cli
     assert_same_draws(there, quick(PROBLEM, Mixing(3), **OPTIONS))
 
 
+@pytest.mark.slow
+def test_a_run_until_converged_ends_there_as_here(client, tmp_path):
+    options = {"draws": "auto", "tune": 20, "chains": 4, "random_state": 1}
+    there = quick(PROBLEM, DistanceDependent(), client=client, store=tmp_path / "run", **options)
+    assert there.ended == "converged"
+    assert there.n_draws > 250  # it went on once, at least
+    assert_same_draws(there, quick(PROBLEM, DistanceDependent(), **options))
+    options |= {"store": tmp_path / "cut", "max_minutes": 1e-9}
+    cut = quick(PROBLEM, DistanceDependent(), client=client, **options)
+    assert cut.ended == "time"
+    np.testing.assert_array_equal(cut.labels, there.labels[:, : cut.n_draws])
+    assert_same_draws(cut, Posterior.load(tmp_path / "cut"))
+
+
 def test_a_worker_that_is_killed_in_mid_run_costs_nothing(client, monkeypatch):
     monkeypatch.setattr(cluster, "_next_block", lambda n_sweeps, seconds: 2)  # many blocks
     options = OPTIONS | {"draws": 150}
@@ -91,10 +105,10 @@ class _Fragile(Mixing):
         bound = super().bind(problem)
         right = bound.start
 
-        def start(rng):
-            if rng.bit_generator.seed_seq.spawn_key == (1,):
+        def start(rng, chain):
+            if chain == 1:
                 raise ArithmeticError("out of luck")
-            return right(rng)
+            return right(rng, chain)
 
         bound.start = start
         return bound

@@ -46,7 +46,7 @@ def test_chains_follow_the_children_of_the_seed(name):
     posterior = quick(PROBLEM, prior, tune=3, draws=4, thin=2, random_state=11)
     for index, child in enumerate(np.random.SeedSequence(11).spawn(2)):
         rng = np.random.default_rng(child)
-        chain = make_chain(PROBLEM, prior, rng=rng)
+        chain = make_chain(PROBLEM, prior, index=index, rng=rng)
         for _ in range(3):
             chain.sweep()
         for draw in range(4):

@@ -57,12 +57,12 @@ def test_parts_without_draws_do_not_lose_the_reports_of_the_others():
 
 @pytest.mark.parametrize("prior", [Mixing(3), DistanceDependent()], ids=["mixing", "ddcrp"])
 def test_a_state_travels_without_data_and_tables_and_goes_on_with_the_same_bits(prior):
-    task = Task(Target(PROBLEM, prior), Schedule(draws=6, seed=5))
-    _, state, sweeps, _ = advance(task, 0, None, 0, 3)
+    task, schedule = Task(Target(PROBLEM, prior)), Schedule(draws=6, seed=5)
+    _, state, sweeps, _ = advance(task, schedule, 0, None, 0, 3)
     assert state.data is None
     assert state.tables is None
     sent = pickle.loads(pickle.dumps(state))
-    rest, *_ = advance(task, 0, sent, sweeps, 3)
-    whole, *_ = advance(task, 0, None, 0, 6)
+    rest, *_ = advance(task, schedule, 0, sent, sweeps, 3)
+    whole, *_ = advance(task, schedule, 0, None, 0, 6)
     for name, values in rest.arrays.items():
         np.testing.assert_array_equal(values, whole.arrays[name][3:], err_msg=name)

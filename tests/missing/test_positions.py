@@ -1,13 +1,12 @@
 """Positions that were not seen, or seen through noise, drawn along with everything else."""
 
 import itertools
-from types import SimpleNamespace
 
 import exact
 import numpy as np
 import pytest
 import scipy.stats
-from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
+from agreement import _discrepancies, _Group
 from unseen_states import ALPHA, MODELS, run
 
 from onlooker import Demonstrations, Problem
@@ -86,65 +85,6 @@ def given_past(seen, drift, following, sigma, noise):
     for value in following:
         precision, shift = precision + 1 / sigma**2, shift + value / sigma**2
     return shift / precision, 1 / precision
-
-
-def gaussian_oracle(node_of, moves_of, covariance, name, options):
-    """Partitions and actions where the moves are Gaussian given the actions, jointly."""
-    n_nodes = max(node_of) + 2
-    flat = getattr(exact, name)(node_of, np.zeros((len(node_of), 2)), n_nodes, ALPHA, **options)
-    table = flat.table
-    density = scipy.stats.multivariate_normal(np.zeros(len(moves_of)), covariance)
-    log_l = np.array([density.logpdf(moves_of - STEPS[a, 0]) for a in table.sequences])
-    joint = table.joint[0] * np.exp(log_l - log_l.max())
-    joint /= joint.sum()
-    same = np.array([np.equal.outer(p, p) for p in map(np.array, table.partitions)])
-    p_partition, p_sequence = joint.sum(axis=1), joint.sum(axis=0)
-    return SimpleNamespace(
-        co_clustering=np.einsum("p,pij->ij", p_partition, same),
-        n_clusters=exact._n_clusters(dict(zip(table.partitions, p_partition, strict=True))),
-        partitions=dict(zip(table.partitions, p_partition, strict=True)),
-        actions=np.stack([p_sequence @ (table.sequences == j) for j in range(2)], axis=-1),
-        p_sequence=dict(zip(map(tuple, table.sequences), p_sequence, strict=True)),
-    )
-
-
-def gaussian_discrepancies(draws, oracle, more=()):
-    groups = [_label_numbers(draws.labels, oracle), _action_numbers(draws.actions, oracle), *more]
-    share = 1e-4 / sum(len(group.names) for group in groups)
-    return [line for group in groups for line in _discrepancies(group, share)]
-
-
-def noise_covariance(n, noise):
-    """Of moves between positions that were seen with noise."""
-    difference = np.diff(np.eye(n + 1), axis=0)
-    return SIGMA**2 * np.eye(n) + noise**2 * difference @ difference.T
-
-
-@pytest.mark.parametrize("noise", [0.4, 1.0])
-def test_noisily_seen_positions_match_the_enumerated_posterior(noise):
-    track = np.array([[0.0], [1.2], [0.7], [1.8], [1.1]])
-    dynamics = DisplacementDynamics(STEPS, SIGMA)
-    problem = Problem.from_demonstrations([track], dynamics, observation_noise=noise)
-    draws = run(problem, Mixing(2, 0.8))
-    oracle = gaussian_oracle(
-        [0, 1, 2, 3],
-        np.diff(track[:, 0]),
-        noise_covariance(4, noise),
-        "mixing",
-        {"n_clusters": 2, "gamma": 0.8},
-    )
-    assert gaussian_discrepancies(draws, oracle) == []
-
-
-def test_noise_that_is_ignored_is_caught():
-    track = np.array([[0.0], [1.2], [0.7], [1.8], [1.1]])
-    problem = Problem.from_demonstrations([track], DisplacementDynamics(STEPS, SIGMA))
-    draws = run(problem, Mixing(2, 0.8), sweeps=3_000)
-    options = {"n_clusters": 2, "gamma": 0.8}
-    oracle = gaussian_oracle(
-        [0, 1, 2, 3], np.diff(track[:, 0]), noise_covariance(4, 0.4), "mixing", options
-    )
-    assert gaussian_discrepancies(draws, oracle) != []
 
 
 def gap_oracle(grid, track, node_of, name, options, sigma=SIGMA):

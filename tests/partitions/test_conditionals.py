@@ -96,7 +96,7 @@ def drawn_labels(chain, n_slots):
 def test_collapsed_actions_follow_the_other_actions_of_their_cluster():
     ell, xi, n = np.array([0.5, 1.0, 0.2]), np.array([4, 1, 2]), DRAWS
     data = Data(  # each transition in a cluster of its own
-        np.arange(n + 1), np.tile(ell, (n, 1)), np.arange(n), np.zeros(n)
+        np.arange(n + 1), np.tile(ell, (n, 1)), np.arange(n), np.arange(n), np.zeros(n)
     )
     counts = Counts(
         np.tile([1, 0, 0], (n, 1)).astype(np.int32),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from agreement import canonical
 from chains import make_chain
+from exact_parts import components, set_partitions
 from small_runs import plane_problem
 
 from onlooker import Problem
@@ -27,6 +28,7 @@ FIXED = {
     "potts": {"n_clusters": 3, "beta": 0.7, "n_neighbors": 3},
     "crp": {"concentration": 1.5},
     "ddcrp": {"self_link": 0.4, "decay": GaussianDecay(1.0, 0.05)},
+    "regions": {"self_link": 0.4, "decay": GaussianDecay(1.0), "sharing": 1.5},
 }
 INFERRED = {
     "mixing": {"n_clusters": 3, "concentration": Gamma(2, 1), "collapsed": False},
@@ -36,6 +38,7 @@ INFERRED = {
         "decay": GaussianDecay(LogUniform(0.5, 5.0), LogUniform(0.01, 0.1)),
         "reassign": 1,
     },
+    "regions": {"decay": GaussianDecay(LogUniform(0.5, 5.0))},
 }
 CASES = [
     pytest.param(PRIORS[key], given, collapsed, id=f"{key}-{kind}-{scheme}")
@@ -80,6 +83,7 @@ def test_counts_are_right_at_the_start_and_after_every_update(kind, given, colla
             info = update(chain.state)
             assert all(np.isfinite(value) for value in info.values())
             assert_in_order(chain.state)
+            chain.bound.check(chain.state)
 
 
 @every_case
@@ -142,10 +146,11 @@ def test_weights_are_those_of_the_table(key):
     prior = PRIORS[key](**FIXED[key])
     labels = np.array([[0, 0, 0, 1], [0, 1, 1, 1]])
     size, first = np.array([3, 1, 0, 1, 3, 0]), np.array([0, 3, 6])
+    n_regions = np.array([2, 1, 0, 1, 2, 0])
     hyper = prior.hyper()
     near = np.array([0.9, 0.5, 0.0, 0.2])  # g of the four nodes
     neighbours = 3 if key == "potts" else None
-    drawn = Drawn(first, size, lambda name: np.full(2, float(hyper[name])), neighbours)
+    drawn = Drawn(first, size, n_regions, lambda name: np.full(2, float(hyper[name])), neighbours)
     weights = prior.weights(drawn, check_strategy(prior, "average"))
     for b in range(2):
         score = [
@@ -172,6 +177,9 @@ def exact_weights(key, prior, labels, near):
         return np.array([*size, 0]) + prior.concentration / 3
     if key == "crp":
         return np.array([*size, prior.concentration])
+    if key == "regions":
+        shared = prior.self_link * np.array([*np.where(size > 1, 2, 1), prior.sharing])
+        return np.bincount(labels, near, minlength=3) + shared / (3 + prior.sharing)
     f = (1 - prior.decay.offset) * near + prior.decay.offset
     similarity = np.bincount(labels, f, minlength=2)
     if key == "ddcrp":
@@ -186,12 +194,18 @@ def tiny(given_states):
 
 
 def log_priors(prior, n=4):
-    """``ln p`` of every labeling, or of every vector of links, by the bound prior."""
+    """``ln p`` of every labeling, or of links and what shares a controller, by the bound prior."""
     states = np.array([[0.0, 0.0], [0.6, 0.1], [1.5, 0.4], [0.2, 1.3]])[:n]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         chain = make_chain(tiny(states), prior, rng=np.random.default_rng(0))
     state, found = chain.state, {}
+    if "regions" in chain.draw():
+        for links in itertools.product(range(n), repeat=n):
+            for controllers in set_partitions(len(set(components(links)))):
+                chain.place_regions(links, controllers)
+                found[links, controllers] = chain.bound.log_prior(state)
+        return found
     if "links" in chain.draw():
         for links in itertools.product(range(n), repeat=n):
             chain.place_links(np.array(links), state.actions)
@@ -207,7 +221,7 @@ def log_priors(prior, n=4):
     return found
 
 
-@pytest.mark.parametrize("key", ["uniform", "mixing", "crp", "ddcrp"])
+@pytest.mark.parametrize("key", ["uniform", "mixing", "crp", "ddcrp", "regions"])
 def test_the_prior_of_all_labelings_partitions_or_links_sums_to_one(key):
     found = log_priors(PRIORS[key](**FIXED[key]))
     if key == "crp":  # labels are names: one labeling stands for each partition

@@ -177,8 +177,8 @@ def test_an_impossible_event_is_caught_even_if_seen_once():
     draws = exact.draw(posterior, 4, 1000, np.random.default_rng(0))
     draws.labels[2, 500] = [0, 1, 2, 0]
     assert [line.split(":")[0] for line in exact.compare(draws, posterior, alpha=0.8)] == [
-        "P(3 clusters)",
-        "P(partition (0, 1, 2, 0))",
+        "P(3 different z)",
+        "P(z = (0, 1, 2, 0))",
     ]
 
 

@@ -106,7 +106,7 @@ def test_after_any_sequence_of_link_updates_all_is_as_if_counted_anew(data):
 
 def test_removing_a_cycle_link_does_not_split_its_cluster():
     graph = Graph([1, 2, 0, 0])
-    assert reach(1, graph.forest, graph.walk, 4) == 4
+    assert reach(1, graph.forest.siblings, graph.walk, 4) == 4
     graph.relink(1, 1)
     assert canonical(graph.labels) == (0, 0, 0, 0)
 
@@ -119,8 +119,8 @@ def test_removing_a_tree_link_splits_off_what_hangs_on_it():
 
 def test_a_walk_gives_up_beyond_its_limit():
     graph = Graph([1, 2, 3, 4, 4])
-    assert reach(3, graph.forest, graph.walk, 2) == 3
-    assert reach(3, graph.forest, graph.walk, 5) == 4
+    assert reach(3, graph.forest.siblings, graph.walk, 2) == 3
+    assert reach(3, graph.forest.siblings, graph.walk, 5) == 4
 
 
 def test_the_chance_to_go_on_walking_halves_with_every_doubling():

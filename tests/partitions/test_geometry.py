@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from onlooker import checks
 from onlooker.partitions import ExponentialDecay, GaussianDecay, LogisticDecay, WindowDecay
 from onlooker.partitions import geometry as geometry_module
 from onlooker.partitions.geometry import Geometry, Similarity, symmetrised
@@ -154,21 +155,29 @@ def test_a_reach_across_all_nodes_is_taken_in_small_blocks(monkeypatch):
     geometry, decay = Geometry(places(50)), GaussianDecay(100.0, 0.02)
     whole = geometry.similarity(decay).row_sums
     monkeypatch.setattr(geometry_module, "_CHUNK", 200)
-    blocks = list(geometry._near(decay.radius(1e-9)))
+    blocks = list(geometry._near(decay.radius(1e-9), 12))
     assert max(len(row) for row, _, _ in blocks) <= 200
     assert sum(len(row) for row, _, _ in blocks) == 50 * 49
     np.testing.assert_array_equal(geometry.similarity(decay).row_sums, whole)
 
 
-def test_more_pairs_than_can_be_stored_are_refused_with_their_number(monkeypatch):
-    monkeypatch.setattr(geometry_module, "MAX_DENSE", 40)
-    geometry = Geometry(places(50))
+@pytest.mark.parametrize("metric", ["euclidean", "canberra"])
+def test_more_pairs_than_fit_into_memory_are_refused_with_their_number(metric, monkeypatch):
+    monkeypatch.setattr(geometry_module, "_SURE", 0)
+    monkeypatch.setattr(checks, "machine_memory", lambda: 2 * 12 * 2400)
+    geometry = Geometry(places(50), metric=metric)
     with pytest.raises(
         ValueError, match=r"100% of the 50 nodes.* 2\.5e\+03 pairs.*n_neighbors=100"
     ):
         geometry.similarity(GaussianDecay(100.0))
+    with pytest.raises(ValueError, match=r"n_neighbors=49 would take"):
+        geometry.similarity(GaussianDecay(100.0), 49)
+    with pytest.raises(ValueError, match="pairs would take"):  # at many scales, a pair takes more
+        geometry.near_distances(100.0)
     assert geometry.similarity(GaussianDecay(100.0), 4).n_nodes == 50
-    assert geometry.similarity(GaussianDecay(0.1)).n_nodes == 50
+    assert geometry.similarity(GaussianDecay(0.01)).n_nodes == 50
+    monkeypatch.setattr(checks, "machine_memory", lambda: 2 * 12 * 2500)
+    assert geometry.similarity(GaussianDecay(100.0)).n_nodes == 50
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 4])

@@ -40,7 +40,7 @@ def twin_of(chain):
         links.offset,
         twins.ALPHA,
         state.rng,
-        [state.data.likelihood[rows].tolist() for rows in owned],
+        [state.data.likelihood[state.data.row[rows]].tolist() for rows in owned],
         [state.actions[rows].tolist() for rows in owned],
     )
     twin.list_in_links()
@@ -188,9 +188,16 @@ def broken_pass(fault):
         controllers = np.empty(counts.cluster.shape)
         for p in range(slots.n[0]):
             k = slots.order[p]
-            dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
+            dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
         update_controllers(
-            controllers, slots, forest.pool, forest.start, counts.size, tables.alpha, data, rng
+            controllers,
+            slots,
+            forest.pool,
+            forest.start,
+            counts.size,
+            tables.alpha * tables.share,
+            data,
+            rng,
         )
         fits = log_fits(controllers, slots, data)
         if twice:
@@ -201,7 +208,7 @@ def broken_pass(fault):
         if stale:
             for p in range(slots.n[0]):
                 k = slots.order[p]
-                dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
+                dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
         if not forget:
             ordinary_actions(actions, labels, counts, data, controllers, rng)
         return True
@@ -243,5 +250,6 @@ def test_a_negative_number_of_passes_is_refused():
 
 def test_fit_reassigns_unless_told_otherwise():
     demos, dynamics = Demonstrations([np.arange(12.0).reshape(6, 2)]), CircularMotion().dynamics
-    assert make_prior(demos, dynamics, Model()).reassign == 1
-    assert make_prior(demos, dynamics, Model(prior={"reassign": 3})).reassign == 3
+    ddcrp = {"kind": "ddcrp"}
+    assert make_prior(demos, dynamics, Model(prior=ddcrp)).reassign == 1
+    assert make_prior(demos, dynamics, Model(prior={**ddcrp, "reassign": 3})).reassign == 3

@@ -23,7 +23,7 @@ def twin_of(chain, kind=naive.Naive):
     state = chain.state.copy()
     first = state.data.first
     twin = kind(
-        state.data.likelihood,
+        state.data.likelihood[state.data.row],
         [range(first[i], first[i + 1]) for i in range(chain.problem.n_nodes)],
         state.actions,
         state.labels,

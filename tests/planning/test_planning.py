@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from onlooker.dynamics import TabularDynamics
 from onlooker.planning import (
+    goal_actions,
     greedy_policy,
     policy_iteration,
     soft_policy,
@@ -227,3 +228,21 @@ def test_planners_name_what_is_wrong():
         state_visitation(T, np.full((7, 3), 1 / 3), np.ones(7), 0.9)
     with pytest.raises(ValueError, match="2 steps, but 4 states need 3"):
         state_visitation(T, np.full((2, 7, 3), 1 / 3), np.full(7, 1 / 7), horizon=4)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_goals_solved_together_have_the_greedy_actions_of_each_by_itself(is_sparse):
+    rng = np.random.default_rng(4)
+    table = rng.dirichlet(np.full(12, 0.1), size=(12, 3))
+    T = as_sparse(table) if is_sparse else table
+    best = goal_actions(T, np.array([7, 2]), 0.9)
+    for goal, found in zip((7, 2), best, strict=True):
+        q = policy_iteration(table, np.eye(12)[goal], 0.9, tolerance=1e-12).q
+        top = q.max(axis=1, keepdims=True)
+        np.testing.assert_array_equal(found, q >= top - 1e-7 * top)
+
+
+def test_a_state_that_a_goal_is_out_of_reach_of_has_no_best_action():
+    stay, swap = np.eye(4), np.eye(4)[[1, 0, 2, 3]]
+    best = goal_actions(np.stack([stay, swap], axis=1), np.array([1]), 0.9)[0]
+    np.testing.assert_array_equal(best, [[0, 1], [1, 0], [1, 1], [1, 1]])

@@ -85,10 +85,10 @@ def test_a_prior_of_the_users_own_is_asked_for_when_loading(tmp_path):
 
 def test_blocks_of_a_chain_that_travel_draw_the_same_bits():
     posterior = quick(compass_problem(), Mixing(2), chains=1, draws=6, tune=2)
-    task = pickle.loads(pickle.dumps(Task(posterior.target, posterior.schedule)))
+    task = pickle.loads(pickle.dumps(Task(posterior.target)))
     state, sweeps, found = None, 0, []
     while sweeps < 8:
-        draws, state, sweeps, _ = advance(task, 0, state, sweeps, 3)
+        draws, state, sweeps, _ = advance(task, posterior.schedule, 0, state, sweeps, 3)
         state = pickle.loads(pickle.dumps(state))
         found.append(draws.hyper["sigma"])
     np.testing.assert_array_equal(np.concatenate(found), posterior.hyper["sigma"][0])

@@ -16,6 +16,7 @@ from onlooker.partitions import (
     GaussianDecay,
     Mixing,
     Potts,
+    Regions,
     Static,
     Uniform,
 )
@@ -201,6 +202,22 @@ def test_without_space_a_state_is_assigned_to_the_largest_cluster():
         posterior = _settled(prior, LABELS, STATES)
         np.testing.assert_array_equal(posterior.assign([[0.1, 0.0]]), [0])
         np.testing.assert_array_equal(posterior.assign(STATES), [1, 1, 0, 0, 0])
+
+
+def test_regions_have_a_consensus_of_their_own():
+    posterior = quick(plane_problem(), Regions.inferred(1.0))
+    assert posterior.regions.shape == posterior.labels.shape
+    np.testing.assert_array_equal(
+        posterior.partition(of="regions"), consensus(posterior.regions, "vi", random_state=0).labels
+    )
+    np.testing.assert_array_equal(posterior.partition(of="controllers"), posterior.partition())
+    same_region = posterior.regions[..., None] == posterior.regions[..., None, :]
+    same = posterior.labels[..., None] == posterior.labels[..., None, :]
+    assert (same | ~same_region).all()  # a region has one controller
+    with pytest.raises(ValueError, match="of must be one of"):
+        posterior.partition(of="islands")
+    with pytest.raises(ValueError, match="ChineseRestaurant has no regions beside"):
+        made_up(plane_problem(), ChineseRestaurant()).partition(of="regions")
 
 
 def test_assigning_does_not_touch_the_stored_partition():

@@ -207,7 +207,7 @@ def test_likelihoods_of_the_layout_are_scaled_so_that_no_row_vanishes():
     data = problem.layout.data
     assert (data.likelihood.max(axis=1) == 1).all()
     expected = [[1, 1], [1, np.exp(-1)], [1, 0], [1, 0]]
-    np.testing.assert_allclose(data.likelihood, expected, atol=1e-300)
+    np.testing.assert_allclose(data.likelihood[data.row], expected, atol=1e-300)
     np.testing.assert_array_equal(problem.loglik, loglik)  # the layout is a copy
     assert data.log_scale.tolist() == [-1e300, -1e6, 700.0, -5e4]
 
@@ -307,3 +307,14 @@ def test_likelihoods_are_refused_where_states_are_unseen_and_the_first_guess_is_
     assert problem.first_guess.shape == (2, 4)
     with pytest.raises(ValueError, match="not seen"):
         problem.unidentifiable_share  # noqa: B018
+
+
+def test_equal_likelihoods_at_one_node_share_a_row_and_others_do_not():
+    loglik = np.log([[0.5, 0.1], [0.5, 0.1], [0.1, 0.5], [0.5, 0.1], [0.5, 0.1]])
+    data = Problem([0, 0, 0, 1, 1], loglik).layout.data
+    assert len(data.likelihood) == 3
+    assert data.row[0] == data.row[1] != data.row[2]
+    assert data.row[3] == data.row[4]
+    assert len(set(data.row[[0, 2, 3]])) == 3
+    expected = np.exp(loglik - loglik.max(axis=1, keepdims=True))[data.order]
+    np.testing.assert_allclose(data.likelihood[data.row], expected)

@@ -1,6 +1,8 @@
 """Hard CSV input: large, cut into pieces, broken, or no CSV at all."""
 
+import bz2
 import gzip
+import lzma
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trajectories import quick
 
-from onlooker import Demonstrations
+from onlooker import Demonstrations, files
 from onlooker.reading import csv as _csv_reader
 
 from_csv = Demonstrations.from_csv
@@ -248,3 +250,20 @@ def test_reading_takes_at_most_four_times_the_memory_of_the_file(tmp_path):
         assert int(read) == len(rows)
         peaks.append(int(peak))
     assert peaks[1] - peaks[0] < 4 * (tmp_path / "large.csv").stat().st_size
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("line", ["0,0\n", "0"], ids=["many rows", "one endless field"])
+def test_a_packed_file_that_unpacks_to_more_than_it_may_is_refused(
+    suffix, line, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(files, "_MAX_UNPACKED", 10**6)
+    file = tmp_path / f"t.csv{suffix}"
+    opener = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
+    with opener(file, "wt") as packed:
+        packed.write("x,y\n" + line * (10**7 // len(line)))
+    with pytest.raises(ValueError, match=r"t\.csv.*it would unpack to 0\.0 GiB"):
+        Demonstrations.from_csv(file, states=["x", "y"])
+    monkeypatch.setattr(files, "_MAX_UNPACKED", 10**9)
+    if line.endswith("\n"):
+        assert len(Demonstrations.from_csv(file, states=["x", "y"]).states) == 10**7 // 4

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trajectories import any_trajectories, quick
 
-from onlooker import Demonstrations
+from onlooker import Demonstrations, checks
 
 from_dataframe = Demonstrations.from_dataframe
 
@@ -240,3 +240,14 @@ def test_missing_files_are_missing_files(tmp_path):
     for read in (Demonstrations.from_csv, Demonstrations.from_parquet):
         with pytest.raises(FileNotFoundError):
             read(tmp_path / "nowhere", "x")
+
+
+def test_a_small_parquet_file_with_too_many_rows_is_refused_before_it_is_read(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"x": np.zeros(10**6), "y": 0.0}).to_parquet(file)
+    assert file.stat().st_size < 10**5
+    monkeypatch.setattr(checks, "machine_memory", lambda: 10**7)
+    with pytest.raises(ValueError, match=r"1,000,000 rows would take.*split the file"):
+        Demonstrations.read(file, ["x", "y"])

@@ -15,7 +15,6 @@ from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick, 
 
 from onlooker import Posterior, Problem
 from onlooker.dynamics import TabularDynamics
-from onlooker.files import write_atomically
 from onlooker.hyper import Exponential
 from onlooker.inference import threads
 from onlooker.inference.runner import Runner
@@ -27,8 +26,8 @@ from onlooker.partitions import (
 )
 from onlooker.runs import lock as lock_module
 from onlooker.runs import store
+from onlooker.runs.header import StoreMismatchError
 from onlooker.runs.lock import Lock, StoreLockedError
-from onlooker.runs.store import StoreMismatchError
 from onlooker.warnings import ChainFailedWarning
 
 PROBLEM = plane_problem()
@@ -214,7 +213,7 @@ def test_long_runs_write_ever_fewer_parts(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(store.time, "monotonic", lambda: clock[0])
     written = []
-    folder = store.ChainFolder(tmp_path)
+    folder = store.ChainFolder(tmp_path, None, None, "")
     monkeypatch.setattr(folder, "write", lambda runner: written.append(clock[0]))
 
     class Endless:
@@ -280,6 +279,23 @@ def test_another_format_and_another_version_are_refused(tmp_path):
             action()
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"tempering": 4}, r"made with tempering=4, which this version .* no longer has"),
+        ({"concentration": {"class": "PerController", "params": {}}}, "=PerController, which"),
+    ],
+)
+def test_runs_that_made_use_of_what_is_gone_are_refused(tmp_path, options, told):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    known = json.loads((tmp_path / "run.json").read_text())["options"]
+    _edit_header(tmp_path, options=known | {"tempering": None, "blocked": False})
+    assert Posterior.load(tmp_path).n_draws == 8  # it was there, and did nothing
+    _edit_header(tmp_path, options=known | options)
+    with pytest.raises(StoreMismatchError, match=told):
+        Posterior.load(tmp_path)
+
+
 def test_a_directory_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(StoreMismatchError, match=r"thesis\.txt"):
@@ -331,19 +347,6 @@ def test_a_lock_that_its_holder_removes_meanwhile_is_not_held_by_two(tmp_path, m
     with Lock(tmp_path) as second:
         assert (tmp_path / "lock").exists()
         assert second.writer()["pid"] == os.getpid()
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
-    file = tmp_path / "file"
-    file.write_bytes(b"old")
-
-    def fail(handle):
-        handle.write(b"half")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(file, fail)
-    assert file.read_bytes() == b"old"
 
 
 # -- what is stored ------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ def compare(posterior: Any, exact: "Exact", *, alpha: Any = None, level: float =
     groups += [
         _hyper_numbers(name, hyper[name], labels, exact) for name in exact.hyper if name in hyper
     ]
+    if hasattr(exact, "pairs"):
+        groups += _region_numbers(posterior, exact)
     share = level / sum(len(group.names) for group in groups)
     for group in groups:
         if group.names:
@@ -89,21 +91,50 @@ def compare(posterior: Any, exact: "Exact", *, alpha: Any = None, level: float =
     return problems
 
 
-def _label_numbers(labels: NDArray[np.int64], exact: "Exact") -> _Group:
+def _region_numbers(posterior: Any, exact: Any) -> list[_Group]:
+    """Regions and links as labels are, and regions and labels together."""
+    labels, regions, links = (
+        np.asarray(part) for part in (posterior.labels, posterior.regions, posterior.links)
+    )
+    both = _Group()
+    rows, which = np.unique(
+        np.concatenate([regions, labels], axis=-1).reshape(-1, 2 * labels.shape[-1]),
+        axis=0,
+        return_inverse=True,
+    )
+    seen = [tuple(map(canonical, np.split(row, 2))) for row in rows]
+    for pair in sorted({*seen, *exact.pairs}):
+        hit = np.array([other == pair for other in seen])[which.reshape(labels.shape[:-1])]
+        both.event(f"P(regions and clusters {pair})", hit, exact.pairs.get(pair, 0.0))
+    linked = _Group()
+    for (i, j), p in np.ndenumerate(exact.links):
+        linked.event(f"P(c_{i} = {j})", links[..., i] == j, p)
+    return [
+        both,
+        linked,
+        _label_numbers(regions, exact.regions, "r"),
+        *(
+            _hyper_numbers(name, posterior.hyper[name], regions, exact.regions, "regions")
+            for name in exact.hyper
+        ),
+    ]
+
+
+def _label_numbers(labels: NDArray[np.int64], exact: Any, name: str = "z") -> _Group:
     group = _Group()
     n_nodes = labels.shape[-1]
     for i, j in itertools.combinations(range(n_nodes), 2):
         together = labels[..., i] == labels[..., j]
-        group.event(f"P(z_{i} = z_{j})", together, exact.co_clustering[i, j])
+        group.event(f"P({name}_{i} = {name}_{j})", together, exact.co_clustering[i, j])
     rows, which = np.unique(labels.reshape(-1, n_nodes), axis=0, return_inverse=True)
     which = which.reshape(labels.shape[:-1])
     seen = [canonical(row) for row in rows]
     sizes = _sizes(labels)
     for k in range(1, n_nodes + 1):
-        group.event(f"P({k} clusters)", sizes == k, exact.n_clusters.get(k, 0.0))
+        group.event(f"P({k} different {name})", sizes == k, exact.n_clusters.get(k, 0.0))
     for partition in sorted({*seen, *exact.partitions}):
         hit = np.array([other == partition for other in seen])[which]
-        group.event(f"P(partition {partition})", hit, exact.partitions.get(partition, 0.0))
+        group.event(f"P({name} = {partition})", hit, exact.partitions.get(partition, 0.0))
     return group
 
 
@@ -114,7 +145,9 @@ def _sizes(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     return sizes
 
 
-def _hyper_numbers(name: str, draws: Any, labels: NDArray[np.int64], exact: "Exact") -> _Group:
+def _hyper_numbers(
+    name: str, draws: Any, labels: NDArray[np.int64], exact: Any, what: str = "clusters"
+) -> _Group:
     group = _Group()
     mean, sd = exact.hyper[name]
     group.add(f"E[{name}]", draws, mean, sd, scale=2.0 * sd)
@@ -122,7 +155,7 @@ def _hyper_numbers(name: str, draws: Any, labels: NDArray[np.int64], exact: "Exa
     for (other, k), (part, part_sd) in exact.hyper_by_size.items():
         if other == name:
             at_k = np.where(sizes == k, draws, 0.0)
-            group.add(f"E[{name}; {k} clusters]", at_k, part, part_sd, scale=3.0 * sd)
+            group.add(f"E[{name}; {k} {what}]", at_k, part, part_sd, scale=3.0 * sd)
     return group
 
 

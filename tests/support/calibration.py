@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -17,22 +17,25 @@ import scipy.stats
 from chains import make_chain
 
 from onlooker import Problem
-from onlooker.hyper import Gamma, LogUniform, Prior
+from onlooker.hyper import Exponential, Gamma, LogUniform, Prior
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
     GaussianDecay,
     Mixing,
     Potts,
+    Regions,
     Static,
     Uniform,
 )
 from onlooker.partitions.base import PartitionPrior
 
 Array = np.ndarray[Any, Any]
-N_NODES, N_ACTIONS, PER_NODE = 8, 3, 3
-NODE_OF = np.repeat(np.arange(N_NODES), PER_NODE)
+N_NODES, N_ACTIONS = 8, 3
+NODE_OF = np.repeat(np.arange(N_NODES), 3)
+MANY_OF = np.repeat(np.arange(N_NODES), 20)
 PLACES = np.random.default_rng(0).uniform(0, 3, size=(N_NODES, 2))
+DISTANCES = np.linalg.norm(PLACES[:, None] - PLACES[None], axis=-1)
 CONFUSION = np.full((N_ACTIONS, N_ACTIONS), 0.15) + 0.55 * np.eye(N_ACTIONS)
 """Each action shows as one of three symbols."""
 ALPHA, GAMMA, BETA, NU = Gamma(2.0, 2.0), Gamma(2.0, 1.0), Gamma(3.0, 3.0), Gamma(2.0, 4.0)
@@ -51,6 +54,9 @@ class Model:
     collapsed: bool = True
     thin: int = 12
     """Sweeps between two draws; ten times as many come before the first."""
+    alpha: Prior = ALPHA
+    """Of the concentration."""
+    node_of: Array = field(default_factory=lambda: NODE_OF)
 
 
 def _static(rng: np.random.Generator) -> tuple[Array, Hyper]:
@@ -66,13 +72,17 @@ def _mixing(rng: np.random.Generator) -> tuple[Array, Hyper]:
     return rng.choice(3, size=N_NODES, p=rng.dirichlet(np.full(3, gamma / 3))), {"gamma": gamma}
 
 
-def _restaurant(rng: np.random.Generator) -> tuple[Array, Hyper]:
-    gamma = GAMMA.sample(rng)
+def _seats(rng: np.random.Generator, gamma: float, n: int) -> Array:
     labels: list[int] = []
-    for _ in range(N_NODES):
+    for _ in range(n):
         weights = np.append(np.bincount(labels) if labels else [], gamma)
         labels.append(int(rng.choice(len(weights), p=weights / weights.sum())))
-    return np.array(labels), {"gamma": gamma}
+    return np.array(labels)
+
+
+def _restaurant(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    gamma = GAMMA.sample(rng)
+    return _seats(rng, gamma, N_NODES), {"gamma": gamma}
 
 
 def _any_problem() -> Problem:
@@ -109,14 +119,31 @@ def _scales() -> tuple[Array, Array]:
 def _distance_dependent(rng: np.random.Generator) -> tuple[Array, Hyper]:
     values, p = _scales()
     nu, offset, scale = NU.sample(rng), OFFSET.sample(rng), float(rng.choice(values, p=p))
-    distance = np.linalg.norm(PLACES[:, None] - PLACES[None], axis=-1)
-    weights = GaussianDecay(scale, offset)(distance)
+    weights = GaussianDecay(scale, offset)(DISTANCES)
     np.fill_diagonal(weights, nu)
+    return _parts(rng, weights), {"nu": nu, "scale": scale, "offset": offset}
+
+
+def _parts(rng: np.random.Generator, weights: Array) -> Array:
+    """Connected components of links that are drawn with these weights."""
     labels = np.arange(N_NODES)
     for i, row in enumerate(weights):
         j = rng.choice(N_NODES, p=row / row.sum())
         labels[labels == labels[i]] = labels[j]
-    return labels, {"nu": nu, "scale": scale, "offset": offset}
+    return labels
+
+
+def _regions(rng: np.random.Generator) -> tuple[Array, Hyper]:
+    scales = SCALE.mean * np.exp(0.025 * np.arange(-60, 61))
+    scale = float(rng.choice(scales[(scales >= SCALE.low) & (scales <= SCALE.high)]))
+    nu, gamma = NU.sample(rng), GAMMA.sample(rng)
+    weights = np.exp(-((DISTANCES / scale) ** 2))
+    weights[weights < 1e-4] = 0.0
+    np.fill_diagonal(weights, nu)
+    region = _parts(rng, weights)
+    shared = _seats(rng, gamma, len(np.unique(region)))
+    labels = shared[np.unique(region, return_inverse=True)[1]]
+    return labels, {"nu": nu, "scale": scale, "gamma": gamma, "regions": float(len(shared))}
 
 
 MODELS = {
@@ -133,6 +160,14 @@ MODELS = {
     "ddcrp, reassigned": Model(
         DistanceDependent(NU, GaussianDecay(SCALE, OFFSET), reassign=2), _distance_dependent
     ),
+    "regions": Model(Regions(NU, GaussianDecay(SCALE), GAMMA), _regions, thin=8),
+    "regions, small mass, many visits": Model(
+        Regions(NU, GaussianDecay(SCALE), GAMMA),
+        _regions,
+        thin=8,
+        alpha=Exponential(0.1),
+        node_of=MANY_OF,
+    ),
 }
 
 
@@ -147,27 +182,33 @@ def _numbers(labels: Array, actions: Array, hyper: Hyper) -> dict[str, float]:
     }
 
 
-def ranks(name: str, seed: int, alpha: Prior = ALPHA) -> dict[str, int]:
+def ranks(name: str, seed: int, alpha: Prior | None = None) -> dict[str, int]:
     """Ranks of the truth among the draws, for one replicate; ties are broken by lot.
 
-    `alpha` is the prior that the sampler is told; the truth is drawn from `ALPHA`.
+    `alpha` is the prior that the sampler is told, if not that of the truth.
     """
     model = MODELS[name]
+    node_of = model.node_of
     rng = np.random.default_rng([seed, list(MODELS).index(name)])
     labels, hyper = model.draw(rng)
-    hyper |= {"alpha": ALPHA.sample(rng)}
+    hyper |= {"alpha": model.alpha.sample(rng)}
     theta = rng.dirichlet(np.full(N_ACTIONS, hyper["alpha"]), size=N_NODES)
-    actions = np.array([rng.choice(N_ACTIONS, p=theta[labels[i]]) for i in NODE_OF])
+    actions = np.array([rng.choice(N_ACTIONS, p=theta[labels[i]]) for i in node_of])
     shown = np.array([rng.choice(N_ACTIONS, p=CONFUSION[action]) for action in actions])
     truth = _numbers(labels, actions, hyper)
 
-    problem = Problem(NODE_OF, np.log(CONFUSION.T[shown]), PLACES)
+    problem = Problem(node_of, np.log(CONFUSION.T[shown]), PLACES)
+    alpha = model.alpha if alpha is None else alpha
     chain = make_chain(problem, model.prior, alpha=alpha, collapsed=model.collapsed, rng=rng)
     below, ties = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     for sweep in range(-9 * model.thin, DRAWS * model.thin + 1):
         chain.sweep()
+        if sweep < -3 * model.thin:
+            chain.adapt()
         if sweep > 0 and sweep % model.thin == 0:
             drawn = _numbers(chain.labels, chain.actions, chain.state.hyper)
+            if "regions" in truth:
+                drawn["regions"] = float(chain.state.partition.n_regions.sum())
             for what, value in truth.items():
                 tie = bool(np.isclose(drawn[what], value, rtol=1e-12))
                 ties[what] += tie

@@ -3,14 +3,15 @@
 from types import SimpleNamespace
 
 import numpy as np
+from exact_parts import components
 
 from onlooker import Posterior
-from onlooker.gibbs.arrays import count
+from onlooker.gibbs.arrays import count, make_slots
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
-from onlooker.partitions.links.forest import make_forest
+from onlooker.partitions.links.forest import list_in_links, make_forest
 
 
 class WatchedChain(Chain):
@@ -32,6 +33,24 @@ class WatchedChain(Chain):
         n_slots, n_actions = state.counts.cluster.shape
         state.counts = count(state.actions, state.labels, state.data.first, n_actions, n_slots)
 
+    def place_regions(self, links, controllers):
+        """Go to these links between nodes, and the controllers of the regions that they make.
+
+        Regions are numbered by first appearance, over nodes; controllers so over regions.
+        """
+        state, layout, n_slots = self.state, self.bound.layout, len(self.state.counts.size)
+        links, labels = np.array(links), np.array(controllers)[list(components(links))]
+        link = layout.place[links[layout.nodes]].astype(np.int32)
+        siblings = np.full((len(link), 3), -1, dtype=np.int32)
+        list_in_links(link, siblings)
+        state.partition = state.partition._replace(
+            link=link, siblings=siblings, n_regions=np.bincount(controllers, minlength=n_slots)
+        )
+        state.labels = labels[layout.nodes].astype(np.int32)
+        state.slots = make_slots(n_slots, len(set(controllers)))
+        n_actions = state.counts.cluster.shape[1]
+        state.counts = count(state.actions, state.labels, state.data.first, n_actions, n_slots)
+
     @property
     def links(self):
         return self.bound.layout.of_nodes(self.bound.layout.nodes[self.state.partition.link])
@@ -41,10 +60,10 @@ class WatchedChain(Chain):
         return self.draw().get("imputed")
 
 
-def make_chain(problem, prior, *, alpha=1.0, collapsed=True, rng=None, state=None, bound=None):
+def make_chain(problem, prior, *, alpha=1.0, collapsed=True, bound=None, **others):
     """A chain; `bound` is the prior bound to the problem, where it is shared or was altered."""
     bound = prior.bind(problem) if bound is None else bound
-    return WatchedChain(Target(problem, prior, alpha, collapsed), bound, rng=rng, state=state)
+    return WatchedChain(Target(problem, prior, alpha, collapsed), bound, **others)
 
 
 def make_posterior(problem, prior, draws, *, concentration=1.0, tune=0, seed=1):

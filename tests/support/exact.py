@@ -118,7 +118,7 @@ def _posterior(
         policy=policy,
         policy_sd=policy_sd,
         actions=np.stack([(p_sequence @ (sequences == j)) for j in range(n_actions)], axis=-1),
-        n_clusters=_n_clusters(dict(zip(partitions, p_partition, strict=True))),
+        n_clusters=n_of_size(dict(zip(partitions, p_partition, strict=True))),
         partitions={p: float(w) for p, w in zip(partitions, p_partition, strict=True)},
         hyper={name: _mean_sd(x, w.sum(axis=1)) for name, (x, w) in inferred.items()},
         hyper_by_size=_by_size(inferred, partitions),
@@ -165,7 +165,7 @@ def _by_size(
     return result
 
 
-def _n_clusters(partitions: Mapping[Partition, float]) -> dict[int, float]:
+def n_of_size(partitions: Mapping[Partition, float]) -> dict[int, float]:
     counts: dict[int, float] = {}
     for partition, probability in partitions.items():
         size = len(set(partition))
@@ -302,7 +302,7 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
     for other in cases[0].hyper:
         hyper[other] = moments([case.hyper[other] for case in cases])
     by_size = {}
-    for k in _n_clusters(partitions):
+    for k in n_of_size(partitions):
         sizes = [case.n_clusters.get(k, 0.0) for case in cases]
         mean = average(x * p for x, p in zip(values, sizes, strict=True))
         square = average(x**2 * p for x, p in zip(values, sizes, strict=True))
@@ -317,7 +317,7 @@ def mix(name: str, values: ArrayLike, probabilities: ArrayLike, cases: Sequence[
         policy=policy,
         policy_sd=policy_sd,
         actions=average(case.actions for case in cases),
-        n_clusters=_n_clusters(partitions),
+        n_clusters=n_of_size(partitions),
         partitions=partitions,
         hyper=hyper,
         hyper_by_size=by_size,

@@ -18,18 +18,20 @@ def longest_run(flags):
     return max(len(run) for run in "".join("x" if flag else " " for flag in flags).split(" "))
 
 
-def statistics(action_surprise, noise_surprise, scales, repeats, offsets, max_step_score, slack):
+def statistics(
+    action_excess, noise_excess, action_sd, noise_sd, repeats, offsets, max_step_score, slack
+):
     """Twin of `_kernels.statistics`."""
-    out = np.empty((len(action_surprise), len(offsets) - 1, 5))
-    for r in range(len(action_surprise)):
+    out = np.empty((len(action_excess), len(offsets) - 1, 4))
+    for r in range(len(action_excess)):
         for i, (start, stop) in enumerate(itertools.pairwise(offsets)):
-            x = np.minimum(action_surprise[r, start:stop] / scales[0, start:stop], max_step_score)
-            y = np.minimum(noise_surprise[r, start:stop] / scales[1, start:stop], max_step_score)
-            out[r, i, 0] = sum(x * scales[0, start:stop])
-            out[r, i, 1] = -sum(noise_surprise[r, start:stop])
-            out[r, i, 2] = sum(noise_surprise[r, start:stop])
-            out[r, i, 3] = max(cusum(x, slack) + cusum(y, slack))
-            out[r, i, 4] = longest_run(repeats[r, start:stop])
+            t = slice(start, stop)
+            x = np.minimum(action_excess[r, t] / action_sd[r, t], max_step_score)
+            y = np.minimum(noise_excess[r, t] / noise_sd[r, t], max_step_score)
+            out[r, i, 0] = sum(x * action_sd[r, t]) / np.sqrt(sum(action_sd[r, t] ** 2))
+            out[r, i, 1] = sum(noise_excess[r, t]) / np.sqrt(sum(noise_sd[r, t] ** 2))
+            out[r, i, 2] = max(cusum(x, slack) + cusum(y, slack)) - np.log(stop - start)
+            out[r, i, 3] = longest_run(repeats[r, t])
     return out
 
 

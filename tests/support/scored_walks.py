@@ -33,13 +33,14 @@ def eastward(n_steps, n_tracks=1, seed=0):
     ]
 
 
-def east(n_transitions):
+def east(states):
+    """The policy, the same everywhere."""
     policy = np.full(8, 0.01)
     policy[[7, 0, 1]] = [0.2, 0.55, 0.2]
-    return np.tile(policy, (n_transitions, 1))
+    return np.tile(policy, (len(states), 1))
 
 
 def score_east(tracks, **options):
     demos = tracks if isinstance(tracks, Demonstrations) else Demonstrations(tracks)
-    options = {"max_replicates": 200, "random_state": 0} | options
-    return score_policy(east(demos.n_transitions), COMPASS, demos, **options)
+    options = {"n_replicates": 200, "max_replicates": 200, "random_state": 0} | options
+    return score_policy(east, COMPASS, demos, **options)

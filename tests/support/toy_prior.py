@@ -54,7 +54,7 @@ class BoundToss(Bound[Coin]):
     def __init__(self, layout, heads):
         self.layout, self.heads = layout, heads
 
-    def start(self, rng):
+    def start(self, rng, chain):
         n = self.layout.n_nodes
         labels = rng.integers(2, size=n).astype(np.int32)
         return Start(labels, make_slots(2, 2), Coin(np.zeros(n)), {"w": start_of(self.heads)})

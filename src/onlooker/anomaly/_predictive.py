@@ -132,7 +132,12 @@ class Predictive:
         return draw_from(self.cumulative, self.index[steps], rng)
 
     def moments(
-        self, observed: Array, n_replicates: int, most: int, rng: np.random.Generator, tick: Tick
+        self,
+        observed: Array,
+        n_replicates: int,
+        most: int,
+        rng: np.random.Generator,
+        tick: Tick = lambda n: None,
     ) -> Moments:
         """Mean, spread and tail of the surprise: summed where there is a table, else simulated.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,6 +12,9 @@ from onlooker.checks import Array, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MIN_REFERENCE = 2
 
 
 @dataclass(frozen=True)
@@ -60,32 +63,44 @@ class StepScores:
     repeats: Array
 
 
+P_VALUES = ("p_value", "p_too_exact", "p_too_noisy", "p_change", "p_stopped", "p_combined")
+"""Columns of p-values, in the order of `onlooker.anomaly._replicates.rank`."""
+
+
 @dataclass(frozen=True)
 class TrajectoryScores:
     """One value a trajectory; ``(k,)`` arrays.
 
-    Every p-value is the share of replicates that are as odd in one respect, the trajectory
-    itself counted among them: of `n_replicates` it is at least ``1 / (n_replicates + 1)``.
+    Every p-value counts the trajectories that are as odd in one respect, the trajectory itself
+    included, so it is at least ``1 / (m + 1)``. These are m reference trajectories where there are
+    any (conformal p-values: right whatever the model misses), else simulations of the model.
 
     Attributes
     ----------
     n_steps
         Number of steps.
     score
-        Sum of the steps' excess surprise about *actions*, over its standard deviation among the
-        replicates: 0 is usual, above 3 is rare, whatever the length.
+        Sum of the steps' excess surprise about *actions*, over its standard deviation by the mean
+        policy. The sign and size that nominal trajectories have depend on what the model misses.
+    noise
+        The same of the excess surprise about *noise*.
+    change
+        The highest CUSUM of either part of the surprise, less the logarithm of `n_steps`.
     p_value
         Of `score`: other actions than the nominal ones.
     p_too_exact, p_too_noisy
-        Of the steps' noise, on either side. Too exact: less noise than expected, as of a smoothed
-        or computed track. Too noisy: more, as by drift or a glitch.
+        Of `noise`, on either side. Too exact: less noise than expected, as of a smoothed or
+        computed track. Too noisy: more, as by drift or a glitch.
     p_change
-        Of the highest CUSUM of either part of the surprise: a stretch that is not nominal.
+        Of `change`: a stretch that is not nominal.
     p_stopped
         Of `longest_stop`: a frozen sensor.
     p_combined
         Of all five together, without need of a correction: the smallest of them, ranked among
-        the smallest of each replicate.
+        the smallest of each other trajectory.
+    p_model
+        `p_combined` if the model were right: among simulations of whole trajectories from the
+        same start. NaN if none were made.
     longest_stop
         Most steps in a row that ended exactly where they began.
     n_unexplained
@@ -97,18 +112,19 @@ class TrajectoryScores:
         Last step of that stretch.
     changed
         ``"action_surprise"`` or ``"noise_surprise"``: whose CUSUM that is.
-    n_replicates
-        Replicates that the p-values count on.
     """
 
     n_steps: Array
     score: Array
+    noise: Array
+    change: Array
     p_value: Array
     p_too_exact: Array
     p_too_noisy: Array
     p_change: Array
     p_stopped: Array
     p_combined: Array
+    p_model: Array
     longest_stop: Array
     n_unexplained: Array
     onset: Array
@@ -116,7 +132,6 @@ class TrajectoryScores:
     onset_high: Array
     end: Array
     changed: Array
-    n_replicates: Array
 
 
 @dataclass(frozen=True)
@@ -130,8 +145,8 @@ class AnomalyScores:
     steps, trajectories
         The scores.
     settings
-        How they were made: `n_replicates`, `max_replicates`, `max_misfit`, `max_step_score`,
-        `interval`, `parameter_uncertainty`.
+        How they were made: the options of `score`, and `n_reference`, the number of reference
+        trajectories that the p-values count on; 0: they are those of the model.
     """
 
     names: list[Any]
@@ -204,44 +219,76 @@ class AnomalyScores:
     def conformal_p_values(self, nominal: AnomalyScores, by: str = "score") -> Array:
         """P-values ``(k,)`` from other trajectories that are known to be nominal.
 
-        Those of the table believe the model: where it is wrong, be it in a noise that is not
-        Gaussian or a policy that is too sure of itself, nominal trajectories get flagged too.
-        These do not: they are the share of nominal trajectories that are as odd (conformal
-        p-values), so at most 5 % of nominal ones fall below 0.05 whatever the model, if all of
-        them were made alike. The price: they are at least ``1 / (len(nominal) + 1)``.
+        The share of nominal trajectories that are as odd. At most 5 % of nominal ones fall below
+        0.05, whatever the model, if these and the known ones are exchangeable: made alike, from
+        starts and of lengths alike. The price: none is below ``1 / (len(nominal) + 1)``.
 
         Parameters
         ----------
         nominal
-            Scores, by the same posterior, of nominal trajectories that it was not sampled from,
-            about as long as these: a wrong model is found out the sooner the longer a trajectory.
+            Scores of nominal trajectories by posteriors that have not seen them.
         by
-            What to compare: ``"score"``, a p-value (``"p_change"``), or ``"combined"``: the score
-            and all p-values together, without need of a correction.
+            What to compare: ``"score"``, the statistic of a p-value (``"p_change"``), or
+            ``"combined"``: all of them together, without need of a correction.
         """
-        if by == "combined":
-            return self._combined_p_values(nominal.trajectories)
-        column = getattr(self.trajectories, by, None)
-        if column is None or not (by == "score" or by.startswith("p_")):
+        known = {"score": "p_value", "combined": "p_combined"}
+        column = known.get(by, by)
+        if column not in P_VALUES:
             raise ValueError(
                 f"by must be 'score', 'combined' or a p-value of the trajectories, got {by!r}"
             )
-        sign = 1 if by == "score" else -1
-        known = np.sort(-sign * getattr(nominal.trajectories, by))
-        return (1 + np.searchsorted(known, -sign * column, side="right")) / (1 + len(known))
+        return self._rank_among(nominal)[:, P_VALUES.index(column)]
 
-    def _combined_p_values(self, nominal: TrajectoryScores) -> Array:
-        """The nominal trajectories take the place of replicates, the same for all."""
+    def calibrated(self, nominal: AnomalyScores) -> AnomalyScores:
+        """The same scores with all p-values but `p_model` from nominal trajectories."""
+        if len(nominal) < MIN_REFERENCE:
+            raise ValueError(
+                f"p-values need {MIN_REFERENCE} reference trajectories or more, got "
+                f"{len(nominal)}; with n of them the smallest p-value is 1 / (n + 1)"
+            )
+        p_values = dict(zip(P_VALUES, self._rank_among(nominal).T, strict=True))
+        return replace(
+            self,
+            trajectories=replace(self.trajectories, **p_values),
+            settings=self.settings | {"n_reference": len(nominal)},
+        )
+
+    def joined(self, other: AnomalyScores) -> AnomalyScores:
+        """These trajectories and others, as a reference."""
+        steps = _append(self.steps, other.steps)
+        moved = other.steps.trajectory + len(self)
+        steps.trajectory[len(self.steps.trajectory) :] = moved
+        return AnomalyScores(
+            [*self.names, *other.names],
+            steps,
+            _append(self.trajectories, other.trajectories),
+            self.settings,
+        )
+
+    def _rank_among(self, nominal: AnomalyScores) -> Array:
+        """``(k, 6)``: p-values of each trajectory among the nominal ones.
+
+        What the model misses makes nominal trajectories more or less surprising by some amount
+        per step, so that scores of long ones lie farther from 0. The mean per step, over the
+        nominal trajectories and the one that is judged, is taken out first.
+        """
         from onlooker.anomaly._predictive import slices_of
-        from onlooker.anomaly._replicate_test import COLUMNS, rank
+        from onlooker.anomaly._replicates import oddities, rank
 
-        mine, pool = _oddities(self.trajectories), _oddities(nominal)
-        p_values = np.empty(len(mine))
+        mine, pool = _statistics(self.trajectories), _statistics(nominal.trajectories)
+        lengths, others = self.trajectories.n_steps, nominal.trajectories.n_steps
+        out = np.empty((len(mine), len(P_VALUES)))
         for part in slices_of(len(mine), pool.size):
-            some = mine[part]
-            repeated = np.broadcast_to(pool[:, None], (len(pool), *some.shape))
-            p_values[part] = rank(some, repeated)[0][:, COLUMNS.index("p_combined")]
-        return p_values
+            one, n = mine[part].copy(), lengths[part]
+            repeated = np.repeat(pool[:, None], len(one), axis=1)
+            for column in (0, 1):
+                sums = np.clip(np.sqrt(others) * pool[:, column], -1e6, 1e6).sum()
+                own = np.clip(np.sqrt(n) * one[:, column], -1e6, 1e6)
+                per_step = (sums + own) / (others.sum() + n)
+                one[:, column] -= np.sqrt(n) * per_step
+                repeated[:, :, column] -= np.sqrt(others)[:, None] * per_step
+            out[part] = rank(*(np.round(oddities(v), 9) for v in (one, repeated)))
+        return out
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers for JSON; infinite values become None."""
@@ -260,10 +307,15 @@ def adjust(p_values: Array) -> Array:
     return np.asarray(false_discovery_control(p_values)) if len(p_values) else p_values
 
 
-def _oddities(scores: TrajectoryScores) -> Array:
-    """``(k, 5)``: larger is odder, as `ReplicateTest` has them."""
-    p_values = (scores.p_too_exact, scores.p_too_noisy, scores.p_change, scores.p_stopped)
-    return np.column_stack([scores.score, *(-np.log(p) for p in p_values)])
+def _statistics(scores: TrajectoryScores) -> Array:
+    """``(k, 4)``: as `_kernels.statistics` has them."""
+    return np.column_stack([scores.score, scores.noise, scores.change, scores.longest_stop])
+
+
+def _append(one: Any, other: Any) -> Any:
+    """Two tables as one."""
+    columns = _columns(other)
+    return type(one)(**{k: np.concatenate([v, columns[k]]) for k, v in _columns(one).items()})
 
 
 def _columns(scores: Any) -> dict[str, Any]:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.anomaly._changes import locate
-from onlooker.anomaly._predictive import (
-    MIN_EXCEEDANCES,
-    Predictive,
-    SimulatedSteps,
-    misfit,
-    same_state,
+from onlooker.anomaly._predictive import MIN_EXCEEDANCES, Predictive, misfit, same_state
+from onlooker.anomaly._replicates import (
+    MIN_SD,
+    N_INNER,
+    DrawnPolicies,
+    KnownPolicy,
+    NominalPolicy,
+    Steps,
+    model_p_values,
 )
-from onlooker.anomaly._replicate_policy import DrawnPolicies, KnownPolicy, ReplicatePolicy
-from onlooker.anomaly._replicate_test import MIN_SD, ReplicateTest
-from onlooker.anomaly.result import AnomalyScores, StepScores, TrajectoryScores
+from onlooker.anomaly.result import P_VALUES, AnomalyScores, StepScores, TrajectoryScores
 from onlooker.checks import as_policy, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.partitions.base import Strategy
 from onlooker.progress import in_terminal, make_progress
 
 if TYPE_CHECKING:
+    from onlooker.checks import Array
     from onlooker.dynamics.base import Dynamics
     from onlooker.posterior import Posterior
 
@@ -34,9 +38,11 @@ def score(
     posterior: Posterior | Any,
     demos: Demonstrations | Any,
     *,
+    reference: AnomalyScores | Demonstrations | Any = None,
     dynamics: Dynamics | None = None,
-    n_replicates: int = 200,
+    n_replicates: int = 100,
     max_replicates: int = 2000,
+    simulate: bool = True,
     parameter_uncertainty: bool = True,
     extrapolate: Strategy | None = None,
     max_misfit: float = 5.0,
@@ -49,9 +55,9 @@ def score(
 
     A step's surprise ``-ln p(s_{t+1} | s_t, nominal)`` says little by itself: it has units, and
     where the nominal policy is erratic it is large for good reasons. So each is compared with its
-    expectation at the same state, and each trajectory with replicates: the same steps from the
-    same states, actions by the nominal policy. P-values are ranks among the replicates, valid
-    whatever the length; those that few replicates reach get more of them.
+    expectation at the same state. P-values of trajectories are ranks among `reference`
+    trajectories that are known to be nominal. Without these they are ranks among whole
+    trajectories that are simulated from the same start: right if the model is.
 
     Parameters
     ----------
@@ -59,22 +65,24 @@ def score(
         A `Posterior`, a fitted `PolicyRecognizer`, or any fitted estimator with
         ``predict_proba`` and ``dynamics`` (which knows no parameter uncertainty).
     demos
-        Trajectories to judge. Best not those that the posterior was sampled from: a trajectory
-        that helped to define what is nominal looks more so than it is, and its p-values are too
-        large.
+        Trajectories to judge. Not those that the posterior was sampled from: a trajectory that
+        helped to define what is nominal looks more so than it is, and its p-values are too large.
+    reference
+        Nominal trajectories that the posterior has not seen either, or their scores
+        (`leave_out` has those of the trajectories that it has seen).
     dynamics
         The model of the world; by default the posterior's, where unknown parameters of it take
         their posterior means.
     n_replicates, max_replicates
-        Replicates of each trajectory, and of those with a small p-value.
+        Simulations of each trajectory and of each step, and of steps with a small p-value.
+    simulate
+        Whether to simulate trajectories, for `p_model`, and for all p-values without a reference.
     parameter_uncertainty
-        Each replicate acts by another draw of the policy, as is right for trajectories from a
-        policy that is known as well as the posterior knows it. False: all act by the mean policy,
-        so the errors of that mean add up along a trajectory, and long ones get flagged.
+        Each simulated trajectory acts by another draw of the policy. False: all act by the mean
+        policy, as if it were known.
     extrapolate
-        As in `Posterior.policy`, but ``"local"`` by default for the spatial priors: ``"map"``
-        takes one cluster's policy for certain, so nominal steps near a border are then called
-        anomalous.
+        As in `Posterior.policy`; but ``"local"`` where that would be ``"map"``, which takes one
+        cluster's policy for certain: nominal steps near a border would look anomalous.
     max_misfit
         Standard deviations from all actions beyond which a step counts as unexplained.
     max_step_score
@@ -87,22 +95,21 @@ def score(
     progress
         Whether to show a bar; None: in a terminal, if it will take long.
     """
-    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+    options = _Options.check(n_replicates, max_replicates, max_misfit, max_step_score, interval)
+    rng = np.random.default_rng(random_state)
     recognised = getattr(posterior, "posterior_", None)
     if recognised is not None:
         extrapolate = extrapolate or getattr(posterior, "extrapolate", None)
         posterior = recognised
-    states, _ = demos.transitions()
-    distinct, index = distinct_states(states)
     drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
     if drawn:
-        if extrapolate is None and posterior.prior.reach is not None:
+        if extrapolate is None and posterior.predictor.rule().strategy == "map":
             extrapolate = "local"
         dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
-        policy = posterior.policy(distinct, extrapolate=extrapolate)
+        mean = partial(posterior.policy, extrapolate=extrapolate)
     elif hasattr(posterior, "predict_proba"):
         dynamics = dynamics if dynamics is not None else getattr(posterior, "dynamics", None)
-        policy = posterior.predict_proba(distinct)
+        mean = posterior.predict_proba
     else:
         raise TypeError(
             "posterior must be a Posterior or a fitted estimator with predict_proba, got "
@@ -110,12 +117,11 @@ def score(
         )
     if dynamics is None:
         raise ValueError("the model was made without dynamics; give dynamics=")
-    predictive = Predictive(dynamics, states, policy, index)
-    options = _Options.check(n_replicates, max_replicates, max_misfit, max_step_score, interval)
-    actor: ReplicatePolicy = KnownPolicy(predictive)
+    actor: NominalPolicy = KnownPolicy(mean)
     if drawn and parameter_uncertainty:
-        actor = DrawnPolicies(posterior, states, extrapolate, options.n_replicates)
-    return _score(predictive, demos, actor, options, random_state, progress)
+        actor = DrawnPolicies(posterior, extrapolate, options.n_replicates)
+    judge = _Judge(mean, actor if simulate else None, dynamics, options, rng, progress)
+    return judge.score(demos, reference)
 
 
 def score_policy(
@@ -123,8 +129,10 @@ def score_policy(
     dynamics: Dynamics,
     demos: Demonstrations | Any,
     *,
-    n_replicates: int = 200,
+    reference: AnomalyScores | Demonstrations | Any = None,
+    n_replicates: int = 100,
     max_replicates: int = 2000,
+    simulate: bool = True,
     max_misfit: float = 5.0,
     max_step_score: float = 10.0,
     interval: float = 0.9,
@@ -136,19 +144,31 @@ def score_policy(
     Parameters
     ----------
     policy
-        ``(n, A)``: action probabilities at the start of every transition of `demos`, pooled.
+        A function that takes n states and returns their action probabilities, ``(n, A)``; in a
+        finite space also a table, ``(S, A)``.
     dynamics, demos
         The model of the world, and the trajectories.
-    n_replicates, max_replicates, max_misfit, max_step_score, interval, random_state, progress
+    reference, n_replicates, max_replicates, simulate, max_misfit, max_step_score, interval, \
+random_state, progress
         As in `score`.
     """
-    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
-    policy = as_policy("policy", policy, (demos.n_transitions, dynamics.n_actions))
-    states, _ = demos.transitions()
-    distinct, index = distinct_states(policy)
-    predictive = Predictive(dynamics, states, distinct, index)
     options = _Options.check(n_replicates, max_replicates, max_misfit, max_step_score, interval)
-    return _score(predictive, demos, KnownPolicy(predictive), options, random_state, progress)
+    if not callable(policy):
+        n_states = getattr(dynamics, "n_states", None)
+        if n_states is None:
+            raise TypeError(
+                "policy must be a function of states: simulated trajectories go where the others "
+                "did not; a table will do in a finite space only"
+            )
+        policy = as_policy("policy", policy, (n_states, dynamics.n_actions)).__getitem__
+    mean = partial(_checked, policy, dynamics.n_actions)
+    actor = KnownPolicy(mean) if simulate else None
+    rng = np.random.default_rng(random_state)
+    return _Judge(mean, actor, dynamics, options, rng, progress).score(demos, reference)
+
+
+def _checked(policy: Callable[[Array], Any], n_actions: int, states: Array) -> Array:
+    return as_policy("policy(states)", policy(states), (len(states), n_actions))
 
 
 @dataclass(frozen=True)
@@ -177,80 +197,114 @@ class _Options:
         return cls(n_replicates, max(most, n_replicates), max_misfit, max_step_score, interval)
 
 
-def _score(
-    predictive: Predictive,
-    demos: Demonstrations,
-    actor: ReplicatePolicy,
-    options: _Options,
-    random_state: Any,
-    progress: bool | None,
-) -> AnomalyScores:
-    rng = np.random.default_rng(random_state)
-    states, next_states = demos.transitions()
-    loglik = np.asarray(predictive.dynamics.log_likelihood(states, next_states))
-    if loglik.shape != (len(states), predictive.n_actions):
-        raise ValueError(
-            f"dynamics.log_likelihood gave shape {loglik.shape} for {len(states)} steps and "
-            f"{predictive.n_actions} actions of the policy"
-        )
-    surprise = predictive.surprise(np.arange(len(states)), loglik)
-    seen = SimulatedSteps(surprise, same_state(states, next_states))
-    work = 2 * options.n_replicates * len(states)
-    first = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
-    if progress is None:
-        progress = work * predictive.n_actions > _LONG and in_terminal()
-    with make_progress(progress, work, "simulating the nominal behaviour", "steps") as bar:
-        moments = predictive.moments(
-            surprise.total, options.n_replicates, options.max_replicates, rng, bar.advance
-        )
+@dataclass(frozen=True)
+class _Judge:
+    """Scores trajectories by one model."""
+
+    mean: Callable[[Array], Array]
+    actor: NominalPolicy | None
+    dynamics: Dynamics
+    options: _Options
+    rng: np.random.Generator
+    progress: bool | None
+
+    def score(self, demos: Any, reference: Any) -> AnomalyScores:
+        demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+        found = self._statistics(demos)
+        if self.actor is not None:
+            found = self._with_model_p_values(found, demos)
+        if reference is None:
+            return found
+        if not isinstance(reference, AnomalyScores):
+            known = (
+                reference if isinstance(reference, Demonstrations) else Demonstrations(reference)
+            )
+            reference = self._statistics(known)
+        return found.calibrated(reference)
+
+    def _bar(self, work: int, task: str) -> Any:
+        progress = self.progress
+        if progress is None:
+            progress = work * self.dynamics.n_actions > _LONG and in_terminal()
+        return make_progress(progress, work, task, "steps")
+
+    def _with_model_p_values(self, found: AnomalyScores, demos: Demonstrations) -> AnomalyScores:
+        assert self.actor is not None
+        options, work = self.options, self.options.n_replicates * demos.n_transitions
+        with self._bar(work * (1 + N_INNER), "simulating nominal trajectories") as bar:
+            p_values = model_p_values(
+                self.actor, self.dynamics, demos, options.n_replicates, options.max_step_score,
+                self.rng, lambda n: bar.advance((1 + N_INNER) * n),
+            )  # fmt: skip
+        columns = dict(zip(P_VALUES, p_values.T.copy(), strict=True))
+        columns["p_model"] = columns["p_combined"].copy()
+        return replace(found, trajectories=replace(found.trajectories, **columns))
+
+    def _statistics(self, demos: Demonstrations) -> AnomalyScores:
+        """Everything but p-values of trajectories."""
+        options = self.options
+        states, next_states = demos.transitions()
+        distinct, index = distinct_states(states)
+        predictive = Predictive(self.dynamics, states, self.mean(distinct), index)
+        loglik = np.asarray(self.dynamics.log_likelihood(states, next_states))
+        if loglik.shape != (len(states), predictive.n_actions):
+            raise ValueError(
+                f"dynamics.log_likelihood gave shape {loglik.shape} for {len(states)} steps and "
+                f"{predictive.n_actions} actions of the policy"
+            )
+        surprise = predictive.surprise(np.arange(len(states)), loglik)
+        work = options.n_replicates * len(states)
+        with self._bar(work, "simulating steps") as bar:
+            moments = predictive.moments(
+                surprise.total, options.n_replicates, options.max_replicates, self.rng, bar.advance
+            )
+            bar.update(work)  # how many are needed is only known in the end
         parts = (moments.action_surprise, moments.noise_surprise)
-        expected = np.stack([part.mean for part in parts])
+        excess = np.stack(surprise) - np.stack([part.mean for part in parts])
         scales = np.maximum(np.stack([part.sd for part in parts]), MIN_SD)
-        test = ReplicateTest(
-            predictive, actor, seen, expected, scales, first, options.max_step_score,
-            options.n_replicates, options.max_replicates, rng, bar.advance,
-        )  # fmt: skip
-        columns = test.all()
-        bar.update(work)  # how many are needed is only known in the end
-    how_far = misfit(predictive.dynamics, loglik, moments.total.mean)
-    standardised = np.minimum((np.stack(surprise) - expected) / scales, options.max_step_score)
-    steps = StepScores(
-        trajectory=demos.trajectory_of(),
-        step=demos.transition_starts() - demos.offsets[demos.trajectory_of()],
-        surprise=surprise.total,
-        expected=moments.total.mean,
-        sd=moments.total.sd,
-        excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, MIN_SD),
-        p_value=moments.p_value,
-        action_surprise=standardised[0],
-        noise_surprise=standardised[1],
-        misfit=how_far,
-        explained=how_far <= options.max_misfit,
-        repeats=seen.repeats,
-    )
-    changes = locate(standardised[0], standardised[1], first, options.interval)
-    unexplained = np.bincount(steps.trajectory, weights=~steps.explained, minlength=len(demos))
-    trajectories = TrajectoryScores(
-        n_steps=np.diff(first),
-        n_unexplained=unexplained.astype(np.int64),
-        onset=changes.onset,
-        onset_low=changes.low,
-        onset_high=changes.high,
-        end=changes.end,
-        changed=np.array(["action_surprise", "noise_surprise"])[changes.part],
-        **columns,
-    )
-    names = getattr(demos, "names", None)
-    return AnomalyScores(
-        names=list(range(len(demos))) if names is None else list(names),
-        steps=steps,
-        trajectories=trajectories,
-        settings={
-            "n_replicates": options.n_replicates,
-            "max_replicates": options.max_replicates,
-            "max_misfit": options.max_misfit,
-            "max_step_score": options.max_step_score,
-            "interval": options.interval,
-            "parameter_uncertainty": isinstance(actor, DrawnPolicies),
-        },
-    )
+        how_far = misfit(self.dynamics, loglik, moments.total.mean)
+        standardised = np.minimum(excess / scales, options.max_step_score)
+        steps = StepScores(
+            trajectory=demos.trajectory_of(),
+            step=demos.transition_starts() - demos.offsets[demos.trajectory_of()],
+            surprise=surprise.total,
+            expected=moments.total.mean,
+            sd=moments.total.sd,
+            excess=(surprise.total - moments.total.mean) / np.maximum(moments.total.sd, MIN_SD),
+            p_value=moments.p_value,
+            action_surprise=standardised[0],
+            noise_surprise=standardised[1],
+            misfit=how_far,
+            explained=how_far <= options.max_misfit,
+            repeats=same_state(states, next_states),
+        )
+        offsets = np.concatenate([[0], np.cumsum(demos.lengths - 1)])
+        rows = Steps(*(values[None] for values in (*excess, *scales, steps.repeats)))
+        statistics = rows.statistics(offsets, options.max_step_score)[0]
+        changes = locate(standardised[0], standardised[1], offsets, options.interval)
+        unexplained = np.bincount(steps.trajectory, weights=~steps.explained, minlength=len(demos))
+        nothing = {name: np.full(len(demos), np.nan) for name in (*P_VALUES, "p_model")}
+        trajectories = TrajectoryScores(
+            n_steps=np.diff(offsets),
+            score=statistics[:, 0],
+            noise=statistics[:, 1],
+            change=statistics[:, 2],
+            longest_stop=statistics[:, 3].astype(np.int64),
+            n_unexplained=unexplained.astype(np.int64),
+            onset=changes.onset,
+            onset_low=changes.low,
+            onset_high=changes.high,
+            end=changes.end,
+            changed=np.array(["action_surprise", "noise_surprise"])[changes.part],
+            **nothing,
+        )
+        return AnomalyScores(
+            names=list(demos.names),
+            steps=steps,
+            trajectories=trajectories,
+            settings=asdict(options)
+            | {
+                "parameter_uncertainty": isinstance(self.actor, DrawnPolicies),
+                "n_reference": 0,
+            },
+        )

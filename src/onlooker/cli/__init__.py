@@ -9,25 +9,33 @@ import click
 
 from onlooker._version import __version__
 from onlooker.cli.anomaly import anomaly
+from onlooker.cli.check import check
 from onlooker.cli.demo import demo
 from onlooker.cli.explore import explore
 from onlooker.cli.fit import fit
+from onlooker.cli.output import echo
 from onlooker.cli.predict import predict
 from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.summary import summary
 
-_STOPPED = 130  # what shells expect of a command that Ctrl-C ended
+_STOPPED, _TERMINATED = 130, 143  # what shells expect of commands that signals 2 and 15 ended
 
 
 class _Cli(click.Group):
     """Commands whose errors are one clear line; a traceback only on request."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from onlooker.stopping import Terminated, terminable
+
         try:
-            return super().invoke(ctx)
+            with terminable():
+                return super().invoke(ctx)
+        except Terminated:
+            echo("Stopped by SIGTERM.", err=True)
+            ctx.exit(_TERMINATED)
         except KeyboardInterrupt:
-            click.echo("Stopped by Ctrl-C.", err=True)
+            echo("Stopped by Ctrl-C.", err=True)
             ctx.exit(_STOPPED)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -38,10 +46,10 @@ class _Cli(click.Group):
 
 
 def _one_line(error: Exception) -> str:
-    from onlooker.checks import Advice
+    from onlooker.checks import Advice, printable
     from onlooker.fitting.wording import worded
 
-    text = " ".join(worded(error).split()) or type(error).__name__
+    text = printable(" ".join(worded(error).split())) or type(error).__name__
     if isinstance(error, Advice | ValueError | TypeError | OSError | ImportError):
         return text
     return f"{type(error).__name__}: {text} (onlooker --debug shows where)"
@@ -57,6 +65,7 @@ def main(debug: bool) -> None:
 # Short enough for 80 columns; the rest is in each command's help.
 for command, short_help in (
     (anomaly, "Find new tracks that do not behave as a run has learned."),
+    (check, "Check every file of a stored run, and mend it."),
     (demo, "Recognise the policy of a simulated expert and draw it."),
     (explore, "Explore a stored run in the browser, or compare several."),
     (fit, "Recognise the policy behind tracks of states."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onlooker.cli.options import TracksCommand, reading_options
-from onlooker.cli.output import print_json, printer, require_folder, table, write_csv
+from onlooker.cli.output import echo, print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,13 @@ _P_VALUES = {
 @click.command(cls=TracksCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Nominal tracks that the run has not seen, for the p-values.  [default: those that the "
+    "fit set aside]",
+)
 @reading_options
 @click.option(
     "--top",
@@ -40,9 +48,9 @@ _P_VALUES = {
 @click.option(
     "--replicates",
     type=click.IntRange(min=20),
-    default=200,
+    default=100,
     show_default=True,
-    help="Simulations of each trajectory; more where p-values are small.",
+    help="Simulations of each trajectory, for p_model.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a CSV file.")
@@ -57,6 +65,7 @@ _P_VALUES = {
 def anomaly(
     run: Path,
     file: Path,
+    reference: Path | None,
     top: int,
     replicates: int,
     seed: int,
@@ -71,20 +80,22 @@ def anomaly(
     """Rank tracks by how far they are from the behaviour of a stored run.
 
     RUN is a directory that `onlooker fit` wrote; FILE holds the tracks to score, not those of the
-    fit. Columns and cleaning are those of the fit unless given. A q-value is a p-value adjusted
-    for the number of trajectories.
+    fit. Columns and cleaning are those of the fit unless given. A p-value is the share of nominal
+    tracks as odd: of --reference, or of those that the fit set aside; where these are fewer than
+    20, tracks of the fit join them, scored by short chains without them. A q-value is a p-value
+    adjusted for the number of trajectories. p_model trusts the model instead.
 
     \b
     Example:
       onlooker anomaly run new_tracks.csv --top 10
+      onlooker anomaly run new_tracks.csv --reference nominal.csv
       onlooker anomaly run new_tracks.csv --fail-if-anomalous 0.01 || echo "see the alarms"
     """
     require_folder(csv_file)
-    from onlooker import Demonstrations
     from onlooker import anomaly as scoring
+    from onlooker.cli.calibration import Reader, reference_scores
     from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
-    from onlooker.fitting.wording import as_option
     from onlooker.reading.tracks import counted
 
     notify = printer(as_json)
@@ -93,23 +104,26 @@ def anomaly(
         notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
     reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
-    with notes(notify):
-        demos = Demonstrations.from_tracks(reading.read(file))
-    if demos.reading is not None:
-        notify(demos.reading.describe(as_option))
-    if demos.has_unseen:
-        notify("Steps from or to a state that was not seen are left out.")
-        demos = demos.split()
+    reader = Reader(opened, reading, notify)
+    demos = reader.read(file)
+    reader.note_seen(demos)
+    nominal = reference_scores(reader, reference, seed)
+    if nominal is not None:
+        least = 1 / (1 + len(nominal))
+        notify(f"The smallest p-value that {len(nominal)} tracks allow is {least:.2g}.")
+        if level is not None and level < least:
+            raise ValueError(
+                f"--fail-if-anomalous {level:g} would never fail: with {len(nominal)} reference "
+                f"tracks no p-value is below {least:.2g}; it takes {math.ceil(1 / level) - 1} of "
+                "them, by --reference"
+            )
     with notes(notify):
         scores = scoring.score(
-            opened.posterior,
-            opened.with_features(demos),
-            n_replicates=replicates,
-            random_state=seed,
+            opened.posterior, demos, reference=nominal, n_replicates=replicates, random_state=seed
         )
     ranking = scores.ranking(by="p_combined")
     if csv_file is not None:
-        write_csv(csv_file, ranking.to_csv())
+        write_csv(csv_file, ranking, index=True)
         notify(f"{csv_file}: {counted(len(ranking), 'trajectory')}.")
     anomalous = (
         [] if level is None else [str(n) for n in ranking.index[ranking["q_combined"] <= level]]
@@ -134,7 +148,7 @@ def _print_json(
             "run": str(run),
             "ranking": ranking.reset_index().to_dict("records"),
             "unexplained": steps[~steps["explained"]].to_dict("records"),
-            "changes": scores.changes().reset_index().to_dict("records"),
+            "changes": scores.changes(_level(scores)).reset_index().to_dict("records"),
             "settings": scores.settings,
             "level": level,
             "anomalous": found,
@@ -150,48 +164,56 @@ def _print(scores: AnomalyScores, ranking: pd.DataFrame, total: int) -> None:
             f"{row['score']:.2f}",
             f"{row['p_combined']:.3g}",
             f"{row['q_combined']:.3g}",
+            f"{row['p_model']:.3g}",
             str(int(row["n_unexplained"]) or "-"),
-            _reason(row),
+            _reason(row, _level(scores)),
         ]
         for name, row in ranking.iterrows()
     ]
-    header = ["trajectory", "steps", "score", "p", "q", "unexplained", "main deviation"]
-    click.echo(table(header, rows))
+    header = ["trajectory", "steps", "score", "p", "q", "p_model", "unexplained", "main deviation"]
+    echo(table(header, rows))
     if total > len(rows):
-        click.echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
+        echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
     _print_alarms(scores)
     _print_changes(scores, len(rows))
 
 
-def _reason(row: Any) -> str:
+def _level(scores: AnomalyScores) -> float:
+    """5 %, or the smallest p-value that there can be."""
+    n_reference = scores.settings["n_reference"]
+    return max(0.05, 1 / (1 + n_reference)) if n_reference else 0.05
+
+
+def _reason(row: Any, level: float) -> str:
     name = min(_P_VALUES, key=lambda key: float(row[key]))
-    return _P_VALUES[name] if row[name] <= 0.05 else "none"
+    return _P_VALUES[name] if row[name] <= level else "none"
 
 
 def _print_alarms(scores: AnomalyScores) -> None:
     steps = scores.to_frame("steps")
     odd = steps[~steps["explained"]].sort_values("misfit", ascending=False, kind="stable")
     if len(odd) == 0:
-        click.echo("Every step is explained by some action.")
+        echo("Every step is explained by some action.")
         return
-    click.echo(f"Alarm: steps that no action explains, worst first: {len(odd):,} of {len(steps):,}")
+    echo(f"Alarm: steps that no action explains, worst first: {len(odd):,} of {len(steps):,}")
     for _, step in odd.head(_MAX_ALARMS).iterrows():
-        click.echo(f"  {step['trajectory']}, step {step['step']}: {step['misfit']:.3g} sigma off")
+        echo(f"  {step['trajectory']}, step {step['step']}: {step['misfit']:.3g} sigma off")
     if len(odd) > _MAX_ALARMS:
-        click.echo(f"  and {len(odd) - _MAX_ALARMS:,} more")
+        echo(f"  and {len(odd) - _MAX_ALARMS:,} more")
 
 
 def _print_changes(scores: AnomalyScores, most: int) -> None:
-    changes: pd.DataFrame = scores.changes()
+    level = _level(scores)
+    changes: pd.DataFrame = scores.changes(level)
     if len(changes) == 0:
-        click.echo("No change points (5 % level).")
+        echo(f"No change points ({100 * level:.2g} % level).")
         return
-    click.echo("Change points (5 % level):")
+    echo(f"Change points ({100 * level:.2g} % level):")
     for name, row in changes.head(most).iterrows():
         what = "other actions" if row["changed"] == "action_surprise" else "noisier steps"
-        click.echo(
+        echo(
             f"  {name}: {what} from step {row['onset']} ({row['onset_low']} to "
             f"{row['onset_high']}) to {row['end']}, p {row['p_change']:.3g}"
         )
     if len(changes) > most:
-        click.echo(f"  and {len(changes) - most:,} more")
+        echo(f"  and {len(changes) - most:,} more")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from onlooker.cli.output import echo
+
 if TYPE_CHECKING:
     from onlooker.experiments.example1 import Example
 
@@ -55,12 +57,12 @@ def demo(
     chosen = {"draws": draws, "tune": tune, "chains": chains}
     given = {name: number for name, number in chosen.items() if number is not None}
     size = (example1.QUICK if quick else example1.FULL) | given
-    example = example1.recognise(seed, n_jobs=jobs, say=click.echo, **size)
+    example = example1.recognise(seed, n_jobs=jobs, say=echo, **size)
     figure = example1.draw(example, output)
     for paragraph in _report(example):
-        click.echo(f"\n{paragraph}")
+        echo(f"\n{paragraph}")
     posterior = example.posterior
-    click.echo(
+    echo(
         f"\nTook {time.monotonic() - began:.0f} s: {posterior.n_chains} chains of "
         f"{size['draws'] + size['tune']} sweeps, {posterior.n_draws} draws kept of each.\n"
         f"Figure: {figure} (and {figure.with_suffix('.svg').name})\n"

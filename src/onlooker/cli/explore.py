@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from onlooker.cli.output import has_browser
+from onlooker.cli.output import echo, has_browser
 
 
 @click.command()
@@ -27,14 +27,14 @@ def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
     thread = explorer.start()
     for run in runs:
         if not run.exists():
-            click.echo(f"There is no run {str(run)!r} yet; the page will wait for it.", err=True)
-    click.echo(f"{explorer.url}\nPress Ctrl-C to stop.")
+            echo(f"There is no run {str(run)!r} yet; the page will wait for it.", err=True)
+    echo(f"{explorer.url}\nPress Ctrl-C to stop.")
     try:
         if not no_browser and has_browser():
             click.launch(explorer.url)
         while thread.is_alive():
             thread.join(1.0)
     except KeyboardInterrupt:
-        click.echo("")
+        echo("")
     finally:
         explorer.close()

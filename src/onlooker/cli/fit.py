@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from onlooker.cli.options import TracksCommand, reading_options
-from onlooker.cli.output import print_json, printer
+from onlooker.cli.output import echo, print_json, printer
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -18,6 +18,13 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options
 @click.option("--geographic", is_flag=True, help="States are longitude and latitude in degrees.")
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help="Trajectories to set aside, which calibrate the p-values of `onlooker anomaly`.  "
+    "[default: 0.2 of ten or more]",
+)
 @click.option("--directions", type=click.IntRange(min=2), help="Directions.  [default: 16]")
 @click.option("--speeds", type=click.IntRange(min=1), help="Speeds, at most.  [default: 2]")
 @click.option("--step", type=_POSITIVE, help="The length of all steps, instead of speeds.")
@@ -30,6 +37,16 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
 @click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 1000]")
+@click.option(
+    "--until-converged",
+    is_flag=True,
+    help="Sample until the chains have converged, instead of --draws.",
+)
+@click.option(
+    "--max-minutes",
+    type=_POSITIVE,
+    help="Time that --until-converged may take.  [default: 30]",
+)
 @click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 500]")
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
@@ -57,13 +74,14 @@ def fit(
     resume: bool,
     as_json: bool,
     geographic: bool,
+    until_converged: bool,
     **given: Any,
 ) -> None:
     """Recognise the policy behind tracks of states.
 
     FILE holds one state per row: CSV, TSV (also .gz), parquet, NPZ, NPY or GPX. Actions are
     proposed from the tracks. Draws are stored while sampling: --resume continues a run that was
-    stopped, and with more --draws extends a finished one.
+    stopped, and with more --draws or --until-converged extends a finished one.
 
     \b
     Example:
@@ -82,16 +100,21 @@ def fit(
     chosen = replace(
         chosen,
         data=chosen.data
-        | _given(given, "states", "trajectory", "time")
+        | _given(given, "states", "trajectory", "time", "hold_out")
         | ({"geographic": True} if geographic else {}),
         cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps"),
         sampling=chosen.sampling
-        | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed"),
+        | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed", "max_minutes")
+        | ({"draws": "auto"} if until_converged else {}),
     )
+    if until_converged and given["draws"] is not None:
+        raise click.UsageError("--draws and --until-converged exclude each other")
+    if given["max_minutes"] is not None and chosen.sampling.get("draws") != "auto":
+        raise click.UsageError("--max-minutes applies to --until-converged only")
     try:
         run = fit_tracks(file, chosen, output, resume=resume, notify=notify)
     except KeyboardInterrupt:
-        click.echo("To continue, repeat the command with --resume.", err=True)
+        echo("To continue, repeat the command with --resume.", err=True)
         raise
     _print_findings(run, notify, as_json)
 
@@ -114,5 +137,7 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
         notify(line)
     notify(f"Stored in {run.path}. Next: onlooker report {run.path}")
     if as_json:
-        about = {"account": run.record.account, "explained": run.record.explained}
+        record = run.record
+        about = {"account": record.account, "explained": record.explained}
+        about["held_out"] = record.held_out
         print_json({"run": str(run.path), **about, **found})

@@ -8,23 +8,33 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Print; what files call things cannot steer the terminal."""
+    from onlooker.checks import printable
+
+    click.echo(printable(text), err=err)
 
 
 def printer(as_json: bool) -> Callable[[str], None]:
     """Prints messages on standard output, or on standard error beside JSON."""
 
     def notify(text: str) -> None:
-        click.echo(text, err=as_json)
+        echo(text, err=as_json)
 
     return notify
 
 
 def print_json(value: Any) -> None:
     """Strict JSON; what is not finite becomes null."""
-    click.echo(json.dumps(plain(value), allow_nan=False, indent=1, ensure_ascii=False))
+    echo(json.dumps(plain(value), allow_nan=False, indent=1, ensure_ascii=False))
 
 
 def plain(value: Any) -> Any:
@@ -86,8 +96,22 @@ def require_folder(path: Path | None) -> None:
         raise click.ClickException(f"{str(path)!r} is a directory; name a file to write")
 
 
-def write_csv(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
+def write_csv(path: Path, frame: pd.DataFrame, index: bool = False) -> None:
+    """Write a table as a file that appears whole or not at all.
+
+    Text that a spreadsheet would compute (it starts with = + - or @) gets an apostrophe before it.
+    """
     from onlooker.files import write_atomically
 
+    table = (frame.reset_index() if index else frame).rename(columns=as_text)
+    for name in table.select_dtypes(exclude="number"):
+        table[name] = table[name].map(as_text)
+    text = table.to_csv(index=False)
     write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def as_text(cell: Any) -> Any:
+    """A cell that is shown, not computed; numbers stay numbers."""
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell if _is_number(cell) else f"'{cell}"
+    return cell

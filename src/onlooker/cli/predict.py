@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.options import TracksCommand, states_option
-from onlooker.cli.output import number, print_json, printer, require_folder, table, write_csv
+from onlooker.cli.output import echo, number, print_json, printer, require_folder, table, write_csv
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -91,7 +91,7 @@ def predict(
             }
         )
     elif csv_file is None:
-        click.echo(_one(rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
+        echo(_one(rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
 
 
 def _points(at: tuple[str, ...]) -> Any:
@@ -197,4 +197,4 @@ def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
     for j, name in enumerate(run.action_names):
         for part, word in (("probability", "p"), ("low", "low"), ("high", "high")):
             columns[f"{word} {j} {name}"] = [row[part][j] for row in rows]
-    write_csv(path, pd.DataFrame(columns).to_csv(index=False))
+    write_csv(path, pd.DataFrame(columns))

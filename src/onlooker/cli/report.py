@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from onlooker.cli.output import has_browser
+from onlooker.cli.output import echo, has_browser
 
 
 @click.command()
@@ -34,8 +34,8 @@ def report(run: Path, output: Path, show: bool) -> None:
     from onlooker.explorer.report import write_report
     from onlooker.reading.tracks import counted
 
-    written = write_report(run, output, lambda text: click.echo(text, err=True))
-    click.echo(
+    written = write_report(run, output, lambda text: echo(text, err=True))
+    echo(
         f"{output}: {written['bytes'] / 1e6:.1f} MB with {counted(written['frames'], 'draw')}. "
         f"{written['text']}"
     )

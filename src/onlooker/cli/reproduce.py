@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from onlooker.cli.output import echo
+
 
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
@@ -67,7 +69,7 @@ def reproduce(
         from onlooker.experiments.report import write_report
 
         write_report(output, report)
-        click.echo(f"Report: {report}")
+        echo(f"Report: {report}")
     if n_failed:
         from onlooker.reading.tracks import counted
 

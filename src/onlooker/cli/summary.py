@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.cli.output import number, print_json, printer, table
+from onlooker.cli.output import echo, number, print_json, printer, table
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -72,6 +72,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
             "states": problem.n_nodes,
             "transitions": problem.n_transitions,
             "account": run.record.account,
+            "held_out": run.record.held_out,
         },
         "model": {
             "dynamics": None if problem.dynamics is None else repr(problem.dynamics),
@@ -82,6 +83,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
             "seed": str(posterior.schedule.seed),
             "chains": posterior.n_chains,
             "draws": posterior.n_draws,
+            "ended": posterior.ended,
             "tune": posterior.schedule.tune,
             "thin": posterior.schedule.thin,
         },
@@ -99,34 +101,37 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     n_tracks = data["trajectories"]
     tracks = "" if n_tracks is None else f"{counted(n_tracks, 'trajectory')}, "
     source = "" if data["file"] is None else f"{data['file']}: "
-    click.echo(
+    echo(
         f"Data: {source}{tracks}{counted(data['states'], 'distinct state')}, "
         f"{counted(data['transitions'], 'transition')}."
     )
+    if data["held_out"]:
+        n_aside = counted(len(data["held_out"]), "trajectory")
+        echo(f"Set aside for calibration: {n_aside}.")
     explained = model["explained"]
     share = "" if explained is None else f"; they explain {explained['share']:.2%} of steps"
-    click.echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
-    click.echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
-    click.echo(
+    echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
+    echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
+    echo(
         f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
         f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
     )
-    click.echo(words.format_controllers(report["controllers"]))
-    click.echo("\n".join(words.format_regions(run, report["regions"])))
+    echo(words.format_controllers(report["controllers"]))
+    echo("\n".join(words.format_regions(run, report["regions"])))
     rows = [
         [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
         if one["inferred"]
         else [name, f"{one['mean']:.4g}", "-", "-", "fixed"]
         for name, one in report["hyper"].items()
     ]
-    click.echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))
+    echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))
     rows = [
         [one["meaning"], *(number(one[name]) for name in _SHOWN)]
         for one in report["diagnostics"]
         if one["r_hat"] is not None or not one["fine"]
     ]
     if rows:
-        click.echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
-    click.echo("\n" + words.format_convergence(report["convergence"]))
+        echo("\n" + table(["convergence", "mean", "sd", "5 %", "95 %", "ESS", "R-hat"], rows))
+    echo("\n" + words.format_convergence(report["convergence"]))
     for line in words.format_bounds(run, report["at_bounds"]):
-        click.echo(line)
+        echo(line)

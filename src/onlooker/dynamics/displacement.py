@@ -17,6 +17,7 @@ from onlooker.checks import (
     read_only,
 )
 from onlooker.demonstrations import Demonstrations, as_real_states
+from onlooker.dynamics.actions import Ring, rings_of_steps
 from onlooker.dynamics.base import TransitionLikelihood, Values, check_actions
 from onlooker.files import decode, encode
 from onlooker.hyper import PRIORS, Prior, check_hyper
@@ -201,6 +202,10 @@ class DisplacementDynamics:
                 "TabularDynamics for a finite space"
             )
         return as_real_states(name, array)
+
+    def action_rings(self) -> list[Ring]:
+        """Which actions are neighbours: a circle of directions for each speed, or a line."""
+        return rings_of_steps(self.steps)
 
     @property
     def angles(self) -> Array:

@@ -51,7 +51,15 @@ __all__ = [
 
 _DAY = 86_400.0
 _YEAR = 365.2425 * _DAY
-_OF_THE_DYNAMICS = ("misfit", "steps", "sigma", "angles", "bearings")
+_OF_THE_DYNAMICS = (
+    "misfit",
+    "steps",
+    "sigma",
+    "angles",
+    "bearings",
+    "action_rings",
+    "action_names",
+)
 
 
 @dataclass(frozen=True)
@@ -247,6 +255,13 @@ class FeatureDynamics:
                 "`join` puts both together"
             )
         return array
+
+    def columns_of(self, kind: type[Feature]) -> slice | None:
+        """Where in a state the first feature of this kind is; None: there is none."""
+        for feature, where in zip(self.features, self._columns, strict=True):
+            if isinstance(feature, kind):
+                return where
+        return None
 
     def join(
         self, positions: Any, moves: Any = None, times: Any = None, elapsed: Any = None

@@ -44,10 +44,11 @@ class PerturbedDynamics(TabularDynamics):
             for matrix in matrices:
                 matrix.data *= _errors(eta, matrix.data.shape, rng)
                 matrix.data /= np.repeat(matrix.sum(axis=1), np.diff(matrix.indptr))
-            super().__init__(matrices)
+            super().__init__(matrices, dynamics.action_order, dynamics.action_names)
         else:
             table = dynamics.toarray() * _errors(eta, dynamics.toarray().shape, rng)
-            super().__init__(table / table.sum(axis=2, keepdims=True))
+            table = table / table.sum(axis=2, keepdims=True)
+            super().__init__(table, dynamics.action_order, dynamics.action_names)
         self.eta = eta
 
 

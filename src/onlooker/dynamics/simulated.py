@@ -255,11 +255,17 @@ class SimulatedGymnasium(GymnasiumDynamics):
             raise CannotDecode(description["id"]) from error
         # Only what is registered: "module:Name" would import that module, and a file must never
         # choose what code runs.
-        if description["id"] not in gymnasium.registry or not _all_plain(description["arguments"]):
+        arguments = description["arguments"]
+        if description["id"] not in gymnasium.registry or "render_mode" in arguments:
+            raise CannotDecode(description["id"])
+        if not _all_plain(arguments):
             raise CannotDecode(description["id"])
         with warnings.catch_warnings():  # that there is a newer version of the environment
             warnings.simplefilter("ignore")
-            env = gymnasium.make(description["id"], **description["arguments"])
+            try:
+                env = gymnasium.make(description["id"], **description["arguments"])
+            except gymnasium.error.Error as error:
+                raise CannotDecode(description["id"]) from error
         actions = description["actions"]
         return cls(
             env,

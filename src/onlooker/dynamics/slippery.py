@@ -53,6 +53,8 @@ class SlipperyDynamics(TabularDynamics):
                 f"intended has (states, actions) = {sizes[0]}, but slip has {sizes[1]}"
             )
         self._mix(self.success)
+        self.action_order = self.intended.action_order
+        self.action_names = self.intended.action_names
 
     def _mix(self, success: float) -> None:
         """Set the table; mixtures of checked rows need no check."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
-from onlooker.checks import Array, as_array, finite_array, read_only
+from onlooker.checks import Array, as_array, finite_array, one_of, read_only, require_texts
+from onlooker.dynamics.actions import Ring
 from onlooker.dynamics.base import check_actions
 
 _ROW_SUM_TOLERANCE = 1e-6
@@ -24,6 +25,11 @@ class TabularDynamics:
     transitions
         ``T[s, a, s']`` as a dense ``(S, A, S)`` array, or a sequence of ``A`` sparse ``(S, S)``
         matrices, one per action. Every row must sum to 1; rounding below 1e-6 is taken out.
+    action_order
+        Which actions are neighbours: ``"circle"``, each of the one before and after, and the last
+        of the first; ``"line"``, the same without an end meeting the other; None: none.
+    action_names
+        A name for each action.
 
     Examples
     --------
@@ -34,7 +40,15 @@ class TabularDynamics:
            [0., 1.]])
     """
 
-    def __init__(self, transitions: Any) -> None:
+    action_order: Literal["circle", "line"] | None = None
+    action_names: list[str] | None = None
+
+    def __init__(
+        self,
+        transitions: Any,
+        action_order: Literal["circle", "line"] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:
         self._dense: Array | None = None
         if _is_sparse_sequence(transitions):
             n_states = transitions[0].shape[0]
@@ -47,6 +61,21 @@ class TabularDynamics:
             self._sparse = [_check_sparse(a, matrix) for a, matrix in enumerate(transitions)]
         else:
             self._dense = read_only(_check_dense(transitions))
+        self.action_order = one_of("action_order", action_order, ("circle", "line", None))
+        if action_names is not None:
+            self.action_names = list(action_names)
+            require_texts("action_names", self.action_names)
+            if len(self.action_names) != self.n_actions:
+                raise ValueError(
+                    f"action_names has {len(self.action_names)} names; there are {self.n_actions} "
+                    "actions"
+                )
+
+    def action_rings(self) -> list[Ring]:
+        """Which actions are neighbours."""
+        if self.action_order is None:
+            return []
+        return [Ring(np.arange(self.n_actions), closed=self.action_order == "circle")]
 
     @property
     def n_states(self) -> int:
@@ -152,7 +181,9 @@ class TabularDynamics:
 
     def to_arrays(self, name: str) -> tuple[dict[str, Any], dict[str, Array]]:
         """JSON and arrays that `from_arrays` rebuilds the table from, whatever made it."""
-        description = {"class": "TabularDynamics", "sparse": self.is_sparse}
+        description: dict[str, Any] = {"class": "TabularDynamics", "sparse": self.is_sparse}
+        about = {"action_order": self.action_order, "action_names": self.action_names}
+        description |= {key: value for key, value in about.items() if value is not None}
         if not self.is_sparse:
             return description, {f"{name}.table": self.toarray()}
         arrays = {
@@ -167,14 +198,17 @@ class TabularDynamics:
         cls, description: dict[str, Any], arrays: dict[str, Array], name: str
     ) -> TabularDynamics:
         """Undo `to_arrays`."""
+        about = [description.get(key) for key in ("action_order", "action_names")]
         if not description["sparse"]:
-            return cls(arrays[f"{name}.table"])
+            return cls(arrays[f"{name}.table"], *about)
         shape = (description["n_states"], description["n_states"])
-        parts = [
-            tuple(arrays[f"{name}.{action}.{part}"] for part in _CSR)
-            for action in range(description["n_actions"])
-        ]
-        return cls([scipy.sparse.csr_array(part, shape=shape) for part in parts])
+        matrices = []
+        for action in range(description["n_actions"]):
+            parts = tuple(arrays[f"{name}.{action}.{part}"] for part in _CSR)
+            matrix = scipy.sparse.csr_array(parts, shape=shape)
+            matrix.check_format(full_check=True)  # else SciPy trusts the indices
+            matrices.append(matrix)
+        return cls(matrices, *about)
 
 
 def _is_sparse_sequence(transitions: Any) -> bool:

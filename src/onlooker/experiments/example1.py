@@ -68,7 +68,7 @@ def recognise(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the report has its own words
         posterior = sample(
             Problem.from_demonstrations(demos, world.dynamics),
-            DistanceDependent(),
+            DistanceDependent(start="nearest"),
             draws=draws,
             tune=tune,
             chains=chains,

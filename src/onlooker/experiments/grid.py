@@ -11,7 +11,7 @@ from onlooker.checks import Array
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.experiments.experiment import Config
-from onlooker.hyper import CONCENTRATION, Exponential
+from onlooker.hyper import Exponential, LogUniform
 from onlooker.inference.chain import Chain
 from onlooker.inference.target import Target
 from onlooker.metrics import planar_emd
@@ -142,8 +142,9 @@ def _inferred_policy(
 ) -> Array:
     """The same with all hyper-parameters inferred, from four chains of the default length."""
     problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
-    prior = DistanceDependent.inferred(coordinates=coordinates)
-    posterior = sample(problem, prior, CONCENTRATION, random_state=rng, progress=False)
+    prior = DistanceDependent.inferred(coordinates=coordinates, start="nearest")
+    alpha = LogUniform(0.25, 10.0)
+    posterior = sample(problem, prior, alpha, random_state=rng, progress=False)
     policy = np.empty((problem.n_nodes, problem.n_actions))
     policy[problem.states] = posterior.policy()
     return policy

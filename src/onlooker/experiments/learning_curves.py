@@ -74,7 +74,7 @@ class Config(PlaneConfig):
         if model == "mixture":
             return Mixing(self.clusters, self.gamma), True
         beta = float(model.rpartition("=")[2])
-        potts = Potts(self.clusters, beta=beta, n_neighbors=self.neighbours)
+        potts = Potts(self.clusters, beta=beta, n_neighbors=self.neighbours, start="random")
         return potts, "collapsed" in model
 
 

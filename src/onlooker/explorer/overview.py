@@ -272,7 +272,7 @@ def _steps(view: RunView) -> dict[str, Any] | None:
 
 
 def _anomaly(view: RunView) -> list[dict[str, Any]] | None:
-    """Each trajectory among simulations of itself."""
+    """Each trajectory among all of the run."""
     if view.anomaly is None:
         return None
     columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained")

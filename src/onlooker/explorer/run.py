@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from onlooker.findings.opened import OpenedRun
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import HEADER
+from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
-from onlooker.runs.store import NoDrawsYet
 
 if TYPE_CHECKING:
     from onlooker.explorer.view import RunView
@@ -77,6 +77,8 @@ def drawn(path: Path, header: dict[str, Any]) -> int:
     """Draws that every chain of a store has, by the names of its parts alone."""
     least = header["draws"]
     for chain in range(header["chains"]):
+        if least == 0:
+            break
         parts = (path / f"chain-{chain:03d}").glob("part-*.npz")
         sweeps = max((int(part.stem.removeprefix("part-")) for part in parts), default=0)
         done = max(0, sweeps - header["options"]["tune"]) // header["options"]["thin"]

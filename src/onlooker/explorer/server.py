@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import gzip
 import hmac
-import json
 import math
+import queue
 import secrets
+import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from onlooker._version import __version__
+from onlooker.explorer.answers import Answer, Answers, as_json
 from onlooker.explorer.page import page, policy
 from onlooker.explorer.run import RunWatcher
 
 HOST = "127.0.0.1"
-_PATIENCE = 30.0  # seconds that a silent connection is kept
+_PATIENCE = 10.0  # seconds that a silent connection is kept
 _LONGEST_WAIT = 10.0  # seconds that a question for news is kept open
+_SHORT_WAIT = 0.05
+_THREADS = 32
+_MAX_WAITING = 16  # threads that wait for news; who asks beyond that is answered soon
+_BACKLOG = 512  # connections that wait for a thread
 _MAX_PARAMETERS = 8
 
 
@@ -33,21 +39,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Answer:
-    """Bytes of some type, compressed where that is worth it."""
-
-    def __init__(self, body: bytes, kind: str, *, compress: bool = False) -> None:
-        self.kind = kind
-        self.encoding = "gzip" if compress else None
-        self.body = gzip.compress(body, 1) if compress else body
-
-
-def _json(value: Any, *, compress: bool = False) -> Answer:
-    body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-    return Answer(body, "application/json", compress=compress)
-
-
-class Explorer(ThreadingHTTPServer):
+class Explorer(HTTPServer):
     """Serves some runs on a free port of this machine.
 
     The address holds a secret, so that other users of the machine cannot look in. Nothing is
@@ -61,15 +53,33 @@ class Explorer(ThreadingHTTPServer):
         0: any that is free.
     """
 
-    daemon_threads = True
     allow_reuse_address = False
+    request_queue_size = _BACKLOG
 
     def __init__(self, paths: Sequence[Path], port: int = 0) -> None:
         self.runs = [RunWatcher(path) for path in paths]
         self.secret = secrets.token_urlsafe(16)
+        self._answers = Answers()
+        self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
+        self._accepted: queue.SimpleQueue[tuple[socket.socket, Any] | None] = queue.SimpleQueue()
         super().__init__((HOST, port), _Handler)
         for run in self.runs:
             run.start()
+        for _ in range(_THREADS):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Leave a connection to the next thread that is free."""
+        self._accepted.put((request, client_address))
+
+    def _work(self) -> None:
+        while (accepted := self._accepted.get()) is not None:
+            try:
+                self.finish_request(*accepted)
+            except Exception:
+                self.handle_error(*accepted)
+            finally:
+                self.shutdown_request(accepted[0])
 
     @property
     def port(self) -> int:
@@ -94,6 +104,12 @@ class Explorer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def server_close(self) -> None:
+        """Close the port, and end the threads."""
+        super().server_close()
+        for _ in range(_THREADS):
+            self._accepted.put(None)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that goes away in the middle is no news."""
 
@@ -103,18 +119,25 @@ class Explorer(ThreadingHTTPServer):
         """Answer a path below the secret."""
         match parts:
             case [""]:
-                title = " and ".join(run.name for run in self.runs)
-                return Answer(page(title).encode(), "text/html; charset=utf-8", compress=True)
+                return self._answers.get("page", self._page)
             case ["api", "runs"]:
                 return self._list(query)
             case ["api", "runs", number, what] if what in _QUESTIONS:
-                return _QUESTIONS[what](self._run(number), query)
+                run = self._run(number)
+                # an answer may be newer than the version that it is kept under, never older
+                key = (run, run.version, what, tuple(sorted(query.items())))
+                return self._answers.get(key, lambda: _QUESTIONS[what](run, query))
             case ["api", "compare"]:
                 return self._compare(query)
         raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
+    def _page(self) -> Answer:
+        title = " and ".join(run.name for run in self.runs)
+        return Answer(page(title).encode(), "text/html; charset=utf-8", compress=True)
+
     def _run(self, number: str) -> RunWatcher:
-        if not number.isascii() or not number.isdigit() or int(number) >= len(self.runs):
+        small = number.isascii() and number.isdigit() and len(number) < 6
+        if not small or int(number) >= len(self.runs):
             raise Refused(HTTPStatus.NOT_FOUND, f"there are {len(self.runs)} runs, from 0")
         return self.runs[int(number)]
 
@@ -124,7 +147,7 @@ class Explorer(ThreadingHTTPServer):
             known = [_integer("after", text) for text in query["after"].split(",")]
             if len(known) == len(self.runs):
                 self._wait(known)
-        return _json(
+        return as_json(
             [
                 {
                     "name": run.name,
@@ -140,6 +163,15 @@ class Explorer(ThreadingHTTPServer):
 
     def _wait(self, known: list[int]) -> None:
         """Return when a run is newer than known, soon if one grows, or after some time."""
+        if not self._waiting.acquire(blocking=False):
+            time.sleep(_SHORT_WAIT)  # or the page would ask again at once
+            return
+        try:
+            self._wait_for_news(known)
+        finally:
+            self._waiting.release()
+
+    def _wait_for_news(self, known: list[int]) -> None:
         slice_ = 0.1 if len(self.runs) > 1 else 1.0
         growing = any(run.status.state == "growing" for run in self.runs)
         for _ in range(int((1.0 if growing else _LONGEST_WAIT) / slice_)):
@@ -152,7 +184,7 @@ class Explorer(ThreadingHTTPServer):
         from onlooker.explorer.compare import compare
 
         first, second = (_ready(self._run(query.get(name, ""))) for name in ("a", "b"))
-        return _json(compare(first, second), compress=True)
+        return as_json(compare(first, second), compress=True)
 
 
 def _unfinished(run: RunWatcher) -> bool:
@@ -175,7 +207,7 @@ def _overview(run: RunWatcher, query: dict[str, str]) -> Answer:
     from onlooker.explorer.overview import overview
 
     version = run.version  # taken first: an overview may be newer than it says, never older
-    return _json({"version": version, **overview(_ready(run))}, compress=True)
+    return as_json({"version": version, **overview(_ready(run))}, compress=True)
 
 
 def _draws(run: RunWatcher, query: dict[str, str]) -> Answer:
@@ -204,14 +236,14 @@ def _at(run: RunWatcher, query: dict[str, str]) -> Answer:
     view = _ready(run)
     text = query.get("state", "")
     if view.posterior.problem.states.ndim == 1:
-        return _json(_asked(at_state, view, _integer("state", text)))
+        return as_json(_asked(at_state, view, _integer("state", text)))
     try:
         state = [float(number) for number in text.split(",")]
     except ValueError:
         raise Refused(HTTPStatus.BAD_REQUEST, f"state must be numbers, got {text[:40]!r}") from None
     if not all(math.isfinite(number) for number in state):
         raise Refused(HTTPStatus.BAD_REQUEST, "state must be finite")
-    return _json(_asked(at_state, view, state))
+    return as_json(_asked(at_state, view, state))
 
 
 def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
@@ -248,7 +280,6 @@ class _Handler(BaseHTTPRequestHandler):
         def refuse() -> Answer:
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "only GET: nothing can be changed here")
 
-        self.close_connection = True  # a body may follow, which nobody reads
         self._respond(refuse)
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _not_allowed
@@ -284,11 +315,13 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer = ask()
         except Refused as error:
-            status, answer = error.status, _json({"error": str(error)})
+            status, answer = error.status, as_json({"error": str(error)})
         except Exception as error:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
-            answer = _json({"error": f"{type(error).__name__}: {error}"})
+            answer = as_json({"error": f"{type(error).__name__}: {error}"})
+        self.close_connection = True  # a thread is for who asks, not for who might
         self.send_response(status)
+        self.send_header("Connection", "close")
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))
         if answer.encoding:
@@ -299,8 +332,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(
                 "Content-Security-Policy", policy(live=True) + "; frame-ancestors 'none'"
             )
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)

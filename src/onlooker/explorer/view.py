@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from onlooker.checks import Array
+from onlooker.dynamics.actions import action_names
 from onlooker.explorer.matching import Names, aligned
 from onlooker.explorer.space import action_moves, expected_moves, space_of
 from onlooker.findings.controllers import Controller, controllers
-from onlooker.findings.names import action_names
 from onlooker.posterior import Posterior
 from onlooker.prediction import kernels
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
 
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
-_MAX_SCORED = 200_000  # steps whose trajectories are simulated
+_SPREAD_DRAWS = 100  # draws by which the spread is estimated where there is a repertoire
+_MAX_SCORED = 200_000  # steps that are scored
 _EPOCHS = itertools.count(1)
 _UNSEEN = (
     "Some states were not seen: trajectories are drawn through a first guess of them, and how "
@@ -137,7 +138,7 @@ class RunView:
         self.reference = Reference.of(reference)
 
     def _score_trajectories(self) -> None:
-        """How odd each trajectory is among simulations of itself, where that can be known."""
+        """How odd each trajectory is among all of the run, where that can be known."""
         problem = self.posterior.problem
         paths, large = problem.paths, problem.n_transitions > _MAX_SCORED
         if paths is None or problem.dynamics is None or self.run.growing or large:
@@ -147,7 +148,8 @@ class RunView:
         from onlooker.anomaly import score
 
         demos = np.split(problem.states[paths.nodes], paths.offsets[1:-1])
-        self.anomaly = score(self.posterior, demos, random_state=0, progress=False)
+        found = score(self.posterior, demos, simulate=False, random_state=0, progress=False)
+        self.anomaly = found.calibrated(found) if len(found) > 1 else found
 
     # -- findings -------------------------------------------------------------------------------
 
@@ -179,11 +181,25 @@ class RunView:
         The variance is that of ``θ ~ Dir(ξ_z + α)`` over draws of partition, actions and
         controllers.
         """
+        if self.posterior.problem.policies is not None:
+            return self._drawn_spread()
         second = np.zeros_like(self.policy)
         for clusters in self.posterior.predictor.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.square, second)
         variance = np.maximum(second / len(self.labels) - self.policy**2, 0.0)
         return np.asarray(np.sqrt(variance.sum(axis=1)))
+
+    def _drawn_spread(self) -> Array:
+        """The same by drawn controllers of some draws, where behaviours stand for actions."""
+        problem, rng = self.posterior.problem, np.random.default_rng(self.posterior.schedule.seed)
+        step = -(-len(self.labels) // _SPREAD_DRAWS)
+        drawn = []
+        for clusters in self.posterior.predictor.blocks():
+            theta = clusters.thetas(rng)
+            for row in np.flatnonzero(clusters.index % step == 0):
+                weights = theta[clusters.first[row] + clusters.labels[row]]
+                drawn.append(problem.to_actions(problem.states, weights))
+        return np.asarray(np.sqrt(np.var(drawn, axis=0).sum(axis=1)))
 
     @cached_property
     def moves(self) -> Array | None:
@@ -197,14 +213,14 @@ class RunView:
 
     @cached_property
     def surprise(self) -> Array | None:
-        """``(M,)``: ``-ln Σ_j T(s' | s, j) p(j | s, data)`` of every transition.
+        """``(M,)``: ``-ln Σ_b p(s' | s, b) p(b | s, data)`` of every transition.
 
         None where states are unseen: the likelihoods are those of a first guess.
         """
         if self.run.has_unseen:
             return None
         problem = self.posterior.problem
-        weights = problem.loglik + np.log(self.policy)[problem.node_of]
+        weights = problem.loglik + np.log(self.posterior.behaviours())[problem.node_of]
         return np.asarray(-logsumexp(weights, axis=1))
 
     @cached_property

@@ -13,6 +13,7 @@ from onlooker.dynamics.base import position_dynamics
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
+    from onlooker.problem import Problem
 
 LEVEL = 0.9
 """Probability of credible intervals."""
@@ -121,7 +122,7 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
     inside = np.flatnonzero(rank[labels] >= 0)
     at = rank[labels[inside]]
     n_all = posterior.n_chains * posterior.n_draws
-    values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
+    values = np.empty((n_all, len(chosen), posterior.problem.n_behaviours))
     rng = np.random.default_rng(posterior.schedule.seed)
     for clusters in posterior.predictor.blocks():
         theta = clusters.thetas(rng)
@@ -131,4 +132,18 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
             pairs = at * width + clusters.labels[row, inside]
             shared = np.bincount(pairs, minlength=len(chosen) * width)
             values[b] = shared.reshape(len(chosen), width) @ rows
-    return values / sizes[chosen][None, :, None]
+    return _as_actions(posterior.problem, values / sizes[chosen][None, :, None], labels, chosen)
+
+
+def _as_actions(problem: Problem, values: Array, labels: Array, chosen: Array) -> Array:
+    """``(B, len(chosen), A)``: what distributions over behaviours do at a cluster's nodes."""
+    if problem.policies is None:
+        return values
+    means = []
+    for cluster in chosen:
+        states = problem.states[labels == cluster]
+        total = np.zeros((problem.n_behaviours, problem.n_actions))
+        for chunk in problem.policies.chunks(len(states)):
+            total += problem.policies(states[chunk]).sum(axis=0)
+        means.append(total / len(states))
+    return np.einsum("ncb,cba->nca", values, np.array(means))

@@ -1,24 +1,19 @@
-"""What things are called in reports: axes, actions, hyper-parameters, priors."""
+"""What things are called in reports: axes, hyper-parameters, priors."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array
-from onlooker.dynamics.base import position_dynamics
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
 
-_COMPASS = [
-    "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
-    "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW",
-]  # fmt: skip
 _PROBE = re.compile(r"policy\[node (\d+), action (\d+)\]")
+_KIND = re.compile(r"kind\[(.+)\]")
+_IMPUTED = re.compile(r"imputed\[(state|action) (\d+)(?:, coordinate (\d+))?\]")
 _FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 
 
@@ -38,7 +33,9 @@ _TEXTS = {
 }
 _SCALARS = {
     "n_controllers": "number of controllers",
-    "largest_cluster": "size of the largest cluster",
+    "n_regions": "number of regions",
+    "largest_share": "share of states in the largest cluster",
+    "mean_entropy": "mean entropy of the policy",
     "log_joint": "fit of a draw, ln p(s, a, z)",
 }
 
@@ -52,6 +49,11 @@ def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
     """What a row of `Posterior.summary` is, in words."""
     if probe := _PROBE.fullmatch(name):
         return f"probability of action {probe[2]} at node {probe[1]}"
+    if kind := _KIND.fullmatch(name):
+        return f"mass of {kind[1]}"
+    if match := _IMPUTED.fullmatch(name):
+        what = f"unseen {match[1]} {match[2]}"
+        return f"coordinate {match[3]} of {what}" if match[3] else f"{what} is its likeliest"
     text = hyper_text(prior, name)
     return _SCALARS.get(name) or f"{text.name} {text.symbol}".rstrip()
 
@@ -68,66 +70,6 @@ def axis_names(columns: list[str] | None, n_position: int, n_dims: int) -> list[
         known = ["x", "y", "z"] if n_position <= 3 else [f"x{i + 1}" for i in range(n_position)]
         columns = known[:n_position]
     return columns + [f"feature {i}" for i in range(n_dims - n_position)]
-
-
-# -- actions --------------------------------------------------------------------------------------
-
-
-def action_names(dynamics: Any, n_actions: int, moves: Array | None = None) -> list[str]:
-    """Directions and lengths where actions are steps, else numbers.
-
-    `moves` are mean moves, ``(A, d)``, where actions are no steps: in the plane their directions
-    are added.
-    """
-    from onlooker.dynamics import GeographicDynamics
-
-    steps = getattr(position_dynamics(dynamics), "steps", None)
-    if steps is None:
-        names = [f"action {j}" for j in range(n_actions)]
-        if moves is None or moves.shape[1] != 2:
-            return names
-        return [f"{name} ({_heading(*move)})" for name, move in zip(names, moves, strict=True)]
-    on_earth = isinstance(position_dynamics(dynamics), GeographicDynamics)
-    lengths = np.linalg.norm(steps, axis=1)
-    speeds = lengths[lengths > 0]
-    one_speed = bool(len(speeds)) and bool(np.ptp(speeds) < 1e-9 * speeds.max())
-    return [step_name(step, on_earth, one_speed and steps.shape[1] == 2) for step in steps]
-
-
-def step_name(step: Array, on_earth: bool = False, one_speed: bool = False) -> str:
-    """A step as its direction and length; the direction alone where there is one speed."""
-    length = float(np.linalg.norm(step))
-    if length == 0:
-        return "stay"
-    if len(step) == 1:
-        return f"{step[0]:+.3g}"
-    if len(step) > 2:
-        return "(" + ", ".join(f"{x:+.3g}" for x in step) + ")"
-    if on_earth:
-        bearing = bearing_name(math.degrees(math.atan2(step[0], step[1])))
-        return bearing if one_speed else f"{bearing} {length:.3g} km"
-    angle = degrees(math.degrees(math.atan2(step[1], step[0])))
-    return angle if one_speed else f"{angle} {length:.3g}"
-
-
-def degrees(angle: float) -> str:
-    """An angle from 0° to 360°."""
-    return f"{round(angle, 1) % 360:g}°"
-
-
-def compass_point(bearing: float) -> str:
-    """The nearest of 16 points of the compass."""
-    return _COMPASS[round(bearing % 360 / 22.5) % 16]
-
-
-def bearing_name(bearing: float) -> str:
-    """A point of the compass where a bearing is one, else degrees."""
-    point = bearing % 360 / 22.5
-    return compass_point(bearing) if abs(point - round(point)) < 1e-6 else degrees(bearing)
-
-
-def _heading(x: float, y: float) -> str:
-    return "stay" if x == y == 0 else compass_point(math.degrees(math.atan2(x, y)))
 
 
 # -- priors ---------------------------------------------------------------------------------------

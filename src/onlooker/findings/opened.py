@@ -15,15 +15,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, one_of, stored_array
+from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
-from onlooker.files import read_arrays, write_arrays
-from onlooker.findings.names import action_names, axis_names
-from onlooker.findings.record import BROKEN, Record
+from onlooker.files import parse_json, read_arrays, write_arrays
+from onlooker.findings.names import axis_names
+from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
-from onlooker.runs.header import HEADER, check_header, describe_run
+from onlooker.runs.header import (
+    HEADER,
+    StoreMismatchError,
+    check_header,
+    describe_run,
+    read_header,
+)
+from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
-from onlooker.runs.store import NoDrawsYet, StoreMismatchError, read_header
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +120,7 @@ class OpenedRun:
             return "growing"
         posterior, header = self.posterior, self.header
         whole = posterior.n_draws >= header["draws"] and posterior.n_chains >= header["chains"]
-        return "finished" if whole else "stopped"
+        return "finished" if whole and posterior.ended != "auto" else "stopped"
 
     @property
     def progress(self) -> str:
@@ -175,7 +182,10 @@ class OpenedRun:
     def action_names(self) -> list[str]:
         """What each action is called."""
         problem = self.posterior.problem
-        return self.record.names or action_names(problem.dynamics, problem.n_actions)
+        given = self.record.names
+        if given is not None and len(given) == problem.n_actions:
+            return given
+        return action_names(problem.dynamics, problem.n_actions)
 
     @property
     def trajectory_names(self) -> list[str] | None:
@@ -270,6 +280,14 @@ class OpenedRun:
             return arc_of(distance_to(in_space(states[:, :n]), in_space(seen[:, :n])))
         return distance_to(states[:, :n], seen[:, :n])
 
+    def held_out(self) -> Demonstrations | None:
+        """The trajectories that `onlooker fit` set aside, as states of this run."""
+        from onlooker.demonstrations import Demonstrations
+
+        if self.path is None or not self.record.held_out:
+            return None
+        return self.with_features(Demonstrations.load(self.path / HELD_OUT).split())
+
     def with_features(self, demos: Demonstrations) -> Demonstrations:
         """Tracks as states of this run."""
         from onlooker.dynamics.features import FeatureDynamics, with_features
@@ -315,7 +333,7 @@ def _read_header(path: Path) -> dict[str, Any]:
             if header is None:
                 raise ValueError(f"{HEADER} is gone")
             return header
-        return check_header(json.loads(str(read_arrays(path, ("header",))["header"])), path)
+        return check_header(parse_json(str(read_arrays(path, ("header",))["header"])), path)
     except StoreMismatchError:
         raise
     except (*BROKEN, ValueError) as error:
@@ -344,14 +362,21 @@ def _write_consensus(path: Path, about: dict[str, Any], result: ConsensusResult)
 
 
 def _read_consensus(path: Path, about: dict[str, Any]) -> ConsensusResult | None:
-    from onlooker.consensus import ConsensusResult
+    from onlooker.consensus import ConsensusResult, canonical
 
     try:
         arrays = read_arrays(path / _CONSENSUS)
-        stored = json.loads(str(arrays["told"]))
+        stored = parse_json(str(arrays["told"]))
         if stored["about"] != about:
             return None  # the run has grown since
         labels, membership = arrays["labels"], arrays["membership"]
+        n_nodes = about["nodes"]
+        stored_array("labels", labels, "i", (n_nodes,), 0, n_nodes)
+        stored_array("membership", membership, "f", (n_nodes,), 0.0, 1 + 1e-9)
+        known = stored["found"]
+        if not np.array_equal(canonical(labels), labels) or known["n_clusters"] != labels.max() + 1:
+            return None
+        one_of("loss", known["loss"], ("vi", "binder"))
         return ConsensusResult(labels=labels, membership=membership, **stored["found"])
     except (*BROKEN, ValueError):
         return None

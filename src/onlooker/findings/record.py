@@ -11,13 +11,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onlooker.files import write_atomically
+from onlooker.checks import require_texts
+from onlooker.files import parse_json, write_atomically
 from onlooker.reading.settings import Reading
 from onlooker.runs.lock import Lock
 
 BROKEN = (OSError, KeyError, TypeError, EOFError, IndexError, zipfile.BadZipFile)
 """What reading a damaged file may raise, besides ValueError."""
 _RECORD = "fit.json"
+HELD_OUT = "held_out.npz"
+"""Trajectories that were set aside."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Record:
     """What share of the steps the actions explain."""
     names: list[str] | None = None
     """Of the actions."""
+    held_out: list[str] | None = None
+    """Names of trajectories that were set aside for calibration."""
 
     def write(self, store: Path) -> None:
         """Write it into the store."""
@@ -43,11 +48,31 @@ class Record:
     def read(cls, store: Path) -> Record:
         """Read it; an empty one where the run was not made by the command line."""
         try:
-            record = json.loads((store / _RECORD).read_text(encoding="utf-8"))
-            record.pop("what")
-            return cls(**(record | {"reading": Reading.from_dict(record["reading"])}))
+            stored = parse_json((store / _RECORD).read_text(encoding="utf-8"))
+            stored.pop("what")
+            record = cls(**(stored | {"reading": Reading.from_dict(stored["reading"])}))
+            record._check()
         except (*BROKEN, ValueError, AttributeError):
             return cls()
+        return record
+
+    @classmethod
+    def readable(cls, store: Path) -> bool:
+        """Whether it can be read, or was never written."""
+        return not (store / _RECORD).exists() or cls.read(store) != cls()
+
+    def _check(self) -> None:
+        for name, value, kind in (
+            ("file", self.file, str),
+            ("account", self.account, dict),
+            ("explained", self.explained, dict),
+        ):
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"{name} is {value!r}")
+        if self.names is not None:
+            require_texts("names", self.names)
+        if self.held_out is not None:
+            require_texts("held_out", self.held_out)
 
 
 @contextmanager

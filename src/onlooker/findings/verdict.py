@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlooker.diagnostics import MAX_R_HAT, MIN_ESS
+from onlooker.diagnostics import MAX_R_HAT, MIN_ESS, is_fine, settled, too_few_draws
 from onlooker.findings.names import scalar_name
 from onlooker.reading.tracks import counted
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 Level = Literal["good", "fair", "bad", "unknown"]
 _FAIR_R_HAT = 1.1  # beyond it even rough numbers are not to be trusted
-_FAIR_ESS = 20.0
-_MIN_DRAWS = 4
+_FAIR_ESS = 80.0
 
 _TITLES: dict[str, str] = {
     "good": "The chains agree",
@@ -25,27 +24,34 @@ _TITLES: dict[str, str] = {
     "bad": "The chains do not agree",
     "unknown": "It is unknown whether the chains agree",
 }
+_ENDED: dict[str, list[str]] = {
+    "converged": ["Sampling went on until everything had settled."],
+    "time": ["Sampling ended with its time budget, before everything had settled."],
+}
 
 
 def verdict(run: OpenedRun) -> dict[str, Any]:
     """Level, title and sentences about convergence; worst R-hat and effective sample size."""
     posterior, table = run.posterior, run.table
-    if posterior.n_draws < _MIN_DRAWS:
+    if too_few_draws(posterior):
         n_draws = counted(posterior.n_draws, "draw")
         return _unknown(f"{n_draws} per chain: too few to compare the chains.")
     r_hat = table["r_hat"].dropna().sort_values(ascending=False)
-    ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna().sort_values() / posterior.n_chains
+    ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna().sort_values()
     if len(r_hat) == 0:
         return _unknown(
             "No monitored quantity ever changed, in any chain: either the data leave no doubt, or "
             "every chain is stuck at the same place."
         )
     worst, least = float(r_hat.iloc[0]), float(ess.iloc[0])
-    level = _level(worst, least)
+    level, parts = _level(worst, least), settled(table)
     return {
         "level": level,
         "title": _TITLES[level],
+        "settled": dict(parts.parts),
         "sentences": [
+            parts.sentence,
+            *_ENDED.get(posterior.ended, ()),
             _agreement(worst, scalar_name(posterior.prior, str(r_hat.index[0])), run),
             _precision(least, scalar_name(posterior.prior, str(ess.index[0]))),
             _advice(level, worst, run),
@@ -59,6 +65,7 @@ def _unknown(sentence: str) -> dict[str, Any]:
     return {
         "level": "unknown",
         "title": _TITLES["unknown"],
+        "settled": {},
         "sentences": [sentence],
         "r_hat": None,
         "ess": None,
@@ -73,7 +80,7 @@ def _level(r_hat: float, ess: float) -> Level:
 
 def _agreement(r_hat: float, quantity: str, run: OpenedRun) -> str:
     n_chains = run.posterior.n_chains
-    who = f"The {n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
+    who = f"The {n_chains} chains" if n_chains > 1 else "Parts of the only chain"
     scale = f"(1 is perfect, up to {MAX_R_HAT} is fine)"
     if r_hat <= MAX_R_HAT:
         return f"{who} agree: R-hat is at most {r_hat:.3f} {scale}."
@@ -86,7 +93,7 @@ def _precision(ess: float, quantity: str) -> str:
     enough = f"aim for {MIN_ESS}"
     if ess >= MIN_ESS:
         enough = "enough for means and 90 % intervals"
-    return f"The {quantity} has the least effective sample size, {ess:.0f} per chain ({enough})."
+    return f"The {quantity} has the least effective sample size, {ess:.0f} ({enough})."
 
 
 def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
@@ -102,6 +109,9 @@ def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
 def _remedy(r_hat: float, run: OpenedRun) -> str:
     """In the words of the command line, if the run was made by it."""
     mixed, by_command = r_hat <= MAX_R_HAT, run.record.file is not None
+    if run.posterior.ended == "time":
+        more = "The same command with --resume continues the run"
+        return more if by_command else "Raise max_minutes"
     if by_command and mixed:
         return "The same command with --resume and more --draws continues the run"
     if by_command:
@@ -112,13 +122,13 @@ def _remedy(r_hat: float, run: OpenedRun) -> str:
 def table_rows(run: OpenedRun) -> list[dict[str, Any]]:
     """The summary as JSON, with words for every row."""
     rows = []
-    for name, row in run.table.iterrows():
+    fine = is_fine(run.table)
+    for (name, row), is_good in zip(run.table.iterrows(), fine, strict=True):
         values: dict[str, Any] = {str(key): _number(row[key]) for key in row.index}
         ess = np.nanmin([row["ess_bulk"], row["ess_tail"], np.inf])
         words = scalar_name(run.posterior.prior, str(name))
         values |= {"name": str(name), "meaning": words, "ess": _number(ess)}
-        r_hat = row["r_hat"]
-        values["fine"] = bool(np.isnan(r_hat) or r_hat <= MAX_R_HAT)
+        values["fine"] = bool(is_good)
         rows.append(values)
     return rows
 

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from onlooker.diagnostics import at_bounds
+from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.findings.controllers import n_controllers, regions
-from onlooker.findings.names import compass_point, degrees, hyper_text
+from onlooker.findings.names import hyper_text
 from onlooker.findings.verdict import verdict
 from onlooker.reading.tracks import counted
 

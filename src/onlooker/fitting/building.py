@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.defaults import OFFSET, PRIOR, default_prior, settings_from
+from onlooker.defaults import PRIOR, default_prior, settings_from
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics import features as kinds
 from onlooker.dynamics.base import Dynamics
+from onlooker.files import read_array, read_arrays
 from onlooker.fitting.schema import arguments, make_decay, suggestion, tried
 from onlooker.partitions import PRIORS, PartitionPrior
 
@@ -94,10 +96,9 @@ def _table(folder: Path, file: str, array: str | None = None) -> Dynamics:
 def _load(path: Path) -> Any:
     """An array, or the arrays of an archive."""
     try:
-        found = np.load(path, allow_pickle=False)
-        return dict(found) if hasattr(found, "files") else found
-    except (OSError, ValueError, EOFError) as error:
-        what = getattr(error, "strerror", None) or "it is not a NumPy file"
+        return read_arrays(path) if zipfile.is_zipfile(path) else read_array(path)
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or f"it is not a NumPy file ({error.__cause__})"
         raise ValueError(f"cannot read {path}: {what}") from error
 
 
@@ -174,9 +175,10 @@ def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> Parti
 
 def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior[Any]:
     """The prior of a checked table; `known` are the parameters that it may leave out."""
-    kind = PRIORS[table["kind"]]
+    kind: Any = PRIORS[table["kind"]]
     given = arguments(kind, table)
     if "decay" in given:
-        scale = known["decay"].scale if "decay" in known else 1.0
-        given["decay"] = make_decay(given["decay"], scale=scale, offset=OFFSET)
-    return kind(**{**known, **given})
+        plain = known["decay"] if "decay" in known else kind(**known).decay
+        given["decay"] = make_decay(given["decay"], scale=plain.scale, offset=plain.offset)
+    prior: PartitionPrior[Any] = kind(**{**known, **given})
+    return prior

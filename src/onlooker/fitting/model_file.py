@@ -23,6 +23,7 @@ Whatever is left out is chosen from the tracks. docs/guide/command_line.md lists
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,8 +31,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlooker.checks import positive_integer
+from onlooker.checks import positive_integer, positive_number
 from onlooker.defaults import PRIOR, settings
+from onlooker.files import refuse_deep
 from onlooker.fitting.building import DYNAMICS, FEATURES, prior_from
 from onlooker.fitting.schema import (
     Check,
@@ -48,6 +50,8 @@ from onlooker.fitting.schema import (
 from onlooker.partitions import PRIORS
 from onlooker.reading.tracks import Cleaning
 
+_MAX_BYTES = 1 << 16  # a model takes far less
+_MAX_DOTS = 100  # of a key; the parser takes quadratic time for long ones
 _text = of_type(str)
 _count: Check = positive_integer
 _from_0: Check = partial(positive_integer, minimum=0)
@@ -57,6 +61,10 @@ def _names(name: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
         raise ValueError(f"{name} must be a list of names, got {value!r}")
     return [_text(f"{name}[{i}]", item) for i, item in enumerate(value)]
+
+
+def _draws(name: str, value: Any) -> Any:
+    return value if value == "auto" else _count(name, value)
 
 
 def _columns(name: str, value: Any) -> list[str]:
@@ -86,14 +94,22 @@ def _features(value: Any) -> list[dict[str, Any]]:
     return tables
 
 
+def _share(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1:
+        raise ValueError(f"{name} must be a share from 0 to below 1, got {value!r}")
+    return float(value)
+
+
 DATA: dict[str, Check] = {
     "states": _columns,
     "trajectory": _text,
     "time": _text,
     "geographic": of_type(bool),
+    "hold_out": _share,
 }
 SAMPLING: dict[str, Check] = {
-    "draws": _count,
+    "draws": _draws,
+    "max_minutes": positive_number,
     "tune": _from_0,
     "chains": _count,
     "thin": _count,
@@ -133,14 +149,20 @@ def read_model(path: Path) -> Model:
     """Read and check a model file."""
     try:
         with path.open("rb") as file:
-            content = tomllib.load(file)
+            text = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ValueError(f"cannot read the model {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        if len(text) > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
+        if any(word.count(b".") > _MAX_DOTS for word in re.split(rb"[][{}=,\n]", text)):
+            raise ValueError(f"it has a key with more than {_MAX_DOTS} dots")
+        content = refuse_deep(tomllib.loads(text.decode()))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a valid TOML file: {error}") from error
     try:
         return Model(**checked("the model", content, MODEL), folder=path.parent)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 

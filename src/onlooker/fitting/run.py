@@ -7,31 +7,37 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from onlooker.checks import Setting, SettingError
+from onlooker.defaults import default_concentration
 from onlooker.demonstrations import Demonstrations
+from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.features import with_features
-from onlooker.findings.names import action_names, short_repr
+from onlooker.findings.names import short_repr
 from onlooker.findings.opened import OpenedRun
-from onlooker.findings.record import Record, remove_if_empty
+from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.fitting.wording import as_option, worded
-from onlooker.hyper import CONCENTRATION
+from onlooker.partitions import PartitionPrior
 from onlooker.problem.problem import Problem
 from onlooker.reading.guess import trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
-from onlooker.runs.store import read_header
+from onlooker.reading.tracks import counted
+from onlooker.runs.header import read_header
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
 Notify = Callable[[str], Any]
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
+_HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
 
@@ -39,23 +45,25 @@ _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 def notes(
     notify: Notify, leave_out: type[Warning] | tuple[type[Warning], ...] = ()
 ) -> Iterator[None]:
-    """Print warnings as notes rather than as Python does."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Print warnings as notes, as they come, rather than as Python does."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        wanted = issubclass(category, UserWarning | RuntimeWarning)
+        text = worded(message)
+        if wanted and not issubclass(category, leave_out) and text not in said:
+            said.add(text)
+            notify(f"Note: {text.rstrip('.')}.")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
-    kept = [
-        item.message
-        for item in caught
-        if issubclass(item.category, UserWarning | RuntimeWarning)
-        and not issubclass(item.category, leave_out)
-    ]
-    for text in dict.fromkeys(map(worded, kept)):
-        notify(f"Note: {text.rstrip('.')}.")
 
 
 def reading_of(file: Path, model: Model) -> Reading:
     """How the model reads tracks; GPX files hold longitude and latitude."""
-    data = dict(model.data)
+    data = {name: value for name, value in model.data.items() if name != "hold_out"}
     data.setdefault("geographic", file_kind(file) == "gpx")
     line = "kind" in model.dynamics and model.dynamics["kind"] not in FINITE
     return Reading(**data, line=line, cleaning=model.cleaning)
@@ -76,8 +84,19 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         notify(demos.reading.describe(as_option))
     if reading.trajectory is None:
         _note_trajectory_columns(file, reading, notify)
+    kept = found is not None and Record.readable(output)
+    before = Record.read(output) if kept else None
+    account = None if demos.reading is None else demos.reading.to_dict()
+    demos, aside = set_aside(demos, model, None if before is None else before.held_out or [])
+    if aside is not None:
+        n_aside, n_tracks = len(set(aside.names)), len(set(demos.names)) + len(set(aside.names))
+        notify(
+            f"Set aside: {n_aside} of {counted(n_tracks, 'trajectory')}, to calibrate the p-values "
+            "of onlooker anomaly (--hold-out 0 fits all)."
+        )
     with notes(notify):
         record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
+        record = replace(record, account=account)
         assert problem.dynamics is not None
         prior = make_prior(demos.split(), problem.dynamics, model)
     if demos.is_discrete and not model.prior and prior.reach is None:
@@ -86,11 +105,43 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         )
     notify(f"Prior: {short_repr(prior)}.")
     with notes(notify, ConvergenceWarning), remove_if_empty(output):
-        if found is None:
+        if before is None:
+            if aside is not None:
+                record = replace(record, held_out=list(dict.fromkeys(aside.names.tolist())))
+                aside.save(output / HELD_OUT)
             record.write(output)
-        posterior = sample(problem, prior, store=output, resume=resume, **_options(model))
-    run = OpenedRun.of(posterior, record if found is None else Record.read(output), output)
+        posterior = sample(problem, prior, store=output, resume=resume, **_options(model, prior))
+    run = OpenedRun.of(posterior, before or record, output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
+
+
+def set_aside(
+    demos: Demonstrations, model: Model, before: list[str] | None
+) -> tuple[Demonstrations, Demonstrations | None]:
+    """The trajectories to fit, and those that are left for calibration, if any.
+
+    Pieces of a trajectory that share its name stay together. A run that is resumed sets aside
+    what it did `before`.
+    """
+    share, names = model.data.get("hold_out"), np.unique(demos.names)
+    if before is None:
+        if share is None:
+            share = _HELD_OUT if len(names) >= _MANY else 0.0
+        n_aside = round(share * len(names))
+        if share > 0 and not 0 < n_aside < len(names):
+            raise SettingError(
+                f"cannot set aside {share:.0%} of {counted(len(names), 'trajectory')}: give "
+                "another share, or 0 for none, by ",
+                Setting("hold_out"),
+            )
+        rng = np.random.default_rng([_options_seed(model), len(names)])
+        before = rng.choice(names, n_aside, replace=False).tolist()
+    aside = np.isin(demos.names, before)
+    return (demos[~aside], demos[aside]) if aside.any() else (demos, None)
+
+
+def _options_seed(model: Model) -> int:
+    return int((_SIZES | model.sampling)["seed"])
 
 
 def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
@@ -118,7 +169,6 @@ def prepare(
     record = Record(
         file=file,
         reading=reading,
-        account=None if demos.reading is None else demos.reading.to_dict(),
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
@@ -156,9 +206,9 @@ def _noise(sigma: Any) -> str:
     return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
 
 
-def _options(model: Model) -> dict[str, Any]:
+def _options(model: Model, prior: PartitionPrior[Any]) -> dict[str, Any]:
     given = {name: value for name, value in model.sampling.items() if name != "nodes"}
     sizes: dict[str, Any] = _SIZES | given
     options = {_NAMES.get(name, name): value for name, value in sizes.items()}
     chosen = model.concentration
-    return options | {"concentration": CONCENTRATION if chosen is None else chosen}
+    return options | {"concentration": default_concentration(prior) if chosen is None else chosen}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onlooker.checks import Advice, Setting, alternatives
 
-_OPTIONS = {"store": "output"}
+_OPTIONS = {"store": "output", "hold_out": "hold-out"}
 
 
 def as_option(setting: Setting) -> str:

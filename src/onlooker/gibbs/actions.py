@@ -33,11 +33,11 @@ def _draw(weights: Array, cumulative: Array, uniform: float) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_from_likelihood(actions: Array, likelihood: Array, rng: np.random.Generator) -> None:
+def draw_from_likelihood(actions: Array, data: Data, rng: np.random.Generator) -> None:
     """Draw every action from its likelihood alone: where chains start."""
-    cumulative = np.empty(likelihood.shape[1])
+    cumulative = np.empty(data.likelihood.shape[1])
     for t in range(len(actions)):
-        actions[t] = _draw(likelihood[t], cumulative, rng.random())
+        actions[t] = _draw(data.likelihood[data.row[t]], cumulative, rng.random())
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -55,7 +55,7 @@ def collapsed_actions(
     transition's node.
     """
     n_nodes, n_actions = counts.node.shape
-    alpha = tables.alpha
+    alpha = tables.alpha * tables.share
     policy = np.empty(n_actions)
     weights = np.empty(n_actions)
     cumulative = np.empty(n_actions)
@@ -67,19 +67,20 @@ def collapsed_actions(
         # from the whole number that it stands for, so that no rounding adds up.
         cluster = counts.cluster[labels[i]]
         for j in range(n_actions):
-            policy[j] = cluster[j] + alpha
+            policy[j] = cluster[j] + alpha[j]
         for t in range(start, stop):
             old = actions[t]
+            likelihood = data.likelihood[data.row[t]]
             for j in range(n_actions):
-                weights[j] = data.likelihood[t, j] * policy[j]
-            without = np.rint(policy[old] - alpha) - 1.0 + alpha
-            weights[old] = data.likelihood[t, old] * without
+                weights[j] = likelihood[j] * policy[j]
+            without = np.rint(policy[old] - alpha[old]) - 1.0 + alpha[old]
+            weights[old] = likelihood[old] * without
             new = _draw(weights, cumulative, rng.random())
             actions[t] = new
             policy[old] = without
-            policy[new] = np.rint(policy[new] - alpha) + 1.0 + alpha
+            policy[new] = np.rint(policy[new] - alpha[new]) + 1.0 + alpha[new]
         for j in range(n_actions):
-            gained = int(np.rint(policy[j] - alpha)) - cluster[j]
+            gained = int(np.rint(policy[j] - alpha[j])) - cluster[j]
             cluster[j] += gained
             counts.node[i, j] += gained
 
@@ -101,7 +102,7 @@ def ordinary_actions(
         k = labels[i]
         for t in range(data.first[i], data.first[i + 1]):
             for j in range(n_actions):
-                weights[j] = data.likelihood[t, j] * controllers[k, j]
+                weights[j] = data.likelihood[data.row[t], j] * controllers[k, j]
             new = _draw(weights, cumulative, rng.random())
             if new < 0:  # every product underflowed: the old action stands
                 continue

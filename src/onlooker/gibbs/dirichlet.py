@@ -12,15 +12,17 @@ from onlooker.gibbs.arrays import Tables
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator) -> None:
-    """Draw ``out ~ Dir(counts + α)``.
+def dirichlet(
+    out: Array, counts: Array, alpha: float, share: Array, rng: np.random.Generator
+) -> None:
+    """Draw ``out ~ Dir(counts + α share)``.
 
     In logarithms, ``ln Gamma(a) = ln Gamma(a + 1) + ln(U) / a``: for small α the plain gamma
     draws would all underflow to zero.
     """
     largest = -np.inf
     for j in range(len(out)):
-        shape = counts[j] + alpha
+        shape = counts[j] + alpha * share[j]
         if shape >= 1.0:
             out[j] = np.log(rng.standard_gamma(shape))
         else:
@@ -36,18 +38,30 @@ def dirichlet(out: Array, counts: Array, alpha: float, rng: np.random.Generator)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_controllers(
-    controllers: Array, cluster_counts: Array, alpha: float, rng: np.random.Generator
+    controllers: Array, cluster_counts: Array, tables: Tables, rng: np.random.Generator
 ) -> None:
     """Draw the controller of every slot."""
     for k in range(len(controllers)):
-        dirichlet(controllers[k], cluster_counts[k], alpha, rng)
+        dirichlet(controllers[k], cluster_counts[k], tables.alpha, tables.share, rng)
+
+
+def controllers_for(n_slots: int, counts: Array, tables: Tables, rng: np.random.Generator) -> Array:
+    """The same for the first slots alone, with nothing to be compiled."""
+    shape = counts[:n_slots] + tables.alpha * tables.share
+    logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+    drawn = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_dm(alpha: float, counts: Array, totals: Array) -> float:
+def log_dm(alpha: float, share: Array, counts: Array, totals: Array) -> float:
     """``Σ_k ln DM(ξ_k)`` of all clusters; an empty one contributes nothing."""
     n_actions = counts.shape[1]
-    at_zero, total_at_zero = math.lgamma(alpha), math.lgamma(n_actions * alpha)
+    total_at_zero = math.lgamma(n_actions * alpha)
+    at_zero = np.empty(n_actions)
+    for j in range(n_actions):
+        same = j > 0 and share[j] == share[j - 1]
+        at_zero[j] = at_zero[j - 1] if same else math.lgamma(alpha * share[j])
     value = 0.0
     for k in range(len(totals)):
         if totals[k] == 0:
@@ -55,7 +69,41 @@ def log_dm(alpha: float, counts: Array, totals: Array) -> float:
         value += total_at_zero - math.lgamma(n_actions * alpha + totals[k])
         for j in range(n_actions):
             if counts[k, j] > 0:
-                value += math.lgamma(alpha + counts[k, j]) - at_zero
+                value += math.lgamma(alpha * share[j] + counts[k, j]) - at_zero[j]
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tally(counts: Array, kind: Array, n_kinds: int) -> tuple[Array, Array, Array]:
+    """How often each count above 0 occurs among those of each kind: kinds, counts, times."""
+    most = 0
+    for k in range(len(counts)):
+        for j in range(counts.shape[1]):
+            most = max(most, counts[k, j])
+    times = np.zeros((n_kinds, most + 1), dtype=np.int64)
+    for k in range(len(counts)):
+        for j in range(counts.shape[1]):
+            times[kind[j], counts[k, j]] += counts[k, j] > 0
+    at, of = np.nonzero(times)
+    found = np.empty(len(at), dtype=np.int64)
+    for p in range(len(at)):
+        found[p] = times[at[p], of[p]]
+    return at, of, found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_dm_by_kind(shapes: Array, kinds: Array, counts: Array, times: Array) -> float:
+    """``Σ_k ln DM(ξ_k)`` but for what the sum of all `shapes` decides, from a `tally`.
+
+    `shapes` holds the Dirichlet parameter of one of each kind.
+    """
+    at_zero = np.empty(len(shapes))
+    for q in range(len(shapes)):
+        at_zero[q] = math.lgamma(shapes[q])
+    value = 0.0
+    for p in range(len(kinds)):
+        q = kinds[p]
+        value += times[p] * (math.lgamma(shapes[q] + counts[p]) - at_zero[q])
     return value
 
 
@@ -65,5 +113,5 @@ def log_dm_of(counts: Array, n: int, tables: Tables) -> float:
     value = -tables.total[n]
     for j in range(len(counts)):
         if counts[j] > 0:
-            value += tables.action[counts[j]]
+            value += tables.action[tables.kind[j], counts[j]]
     return value

@@ -53,6 +53,16 @@ def start_of(value: float | Prior) -> float:
     return value.mean if isinstance(value, Prior) else float(value)
 
 
+def scattered_start_of(value: float | Prior, rng: np.random.Generator) -> float:
+    """The number, or a draw from the prior, at most ten times its mean and at least a tenth.
+
+    A draw far out in a tail would take a chain out of reach of what it can draw.
+    """
+    if not isinstance(value, Prior):
+        return float(value)
+    return min(max(value.sample(rng), value.mean / 10), value.mean * 10)
+
+
 def metropolis_from_prior(
     log_likelihood: Callable[[float], float],
     value: float,

@@ -37,12 +37,14 @@ class State(Generic[P]):
     partition: P
     controllers: Array | None = None
     """``(slots, A)``: the drawn ones; None if they are integrated out."""
+    masses: Array | None = None
+    """``(kinds,)``: those of the kinds of behaviours, up to a factor; None: they are known."""
     unseen: Any = None
     """A NamedTuple of arrays: what was not seen, if anything."""
     data: Data = field(default=None, repr=False)  # type: ignore[assignment]
     """Not stored: `Update.prepare` brings it in line with the rest."""
     tables: Tables = field(default=None, repr=False)  # type: ignore[assignment]
-    """Not stored: follows from ``hyper["alpha"]``."""
+    """Not stored: follows from ``hyper["alpha"]`` and `masses`."""
 
     def copy(self) -> State[P]:
         """An independent copy, generator included."""
@@ -79,8 +81,9 @@ class State(Generic[P]):
             part = getattr(self, name)
             if part is not None:
                 arrays |= {f"{name}.{key}": value for key, value in part._asdict().items()}
-        if self.controllers is not None:
-            arrays["controllers"] = self.controllers
+        for name in ("controllers", "masses"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         return arrays, {"hyper": self.hyper, "rng": self.rng.bit_generator.state}
 
     @classmethod
@@ -98,6 +101,8 @@ class State(Generic[P]):
 
         bits = np.random.PCG64()
         bits.state = rest["rng"]
+        if rest["rng"]["state"]["inc"] % 2 == 0:
+            raise ValueError("its random generator cannot be in the state that is stored")
         return cls(
             rng=np.random.Generator(bits),
             actions=arrays["actions"],
@@ -107,5 +112,6 @@ class State(Generic[P]):
             hyper=dict(rest["hyper"]),
             partition=part(partition, "partition"),
             controllers=arrays.get("controllers"),
+            masses=arrays.get("masses"),
             unseen=None if unseen is None else part(unseen, "unseen"),
         )

@@ -28,7 +28,7 @@ def log_fits(controllers: Array, slots: Slots, data: Data) -> Array:
             for t in range(data.first[i], data.first[i + 1]):
                 total = 0.0
                 for j in range(n_actions):
-                    total += data.likelihood[t, j] * theta[j]
+                    total += data.likelihood[data.row[t], j] * theta[j]
                 product *= total
                 if product < 1e-100:
                     fits[i, p] += np.log(product)
@@ -39,14 +39,21 @@ def log_fits(controllers: Array, slots: Slots, data: Data) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log_density(
-    x: float, pair: float, share: float, alpha: float, mixed: Array, difference: Array, n: int
+    x: float,
+    pair: float,
+    share: float,
+    alpha: tuple[float, float],
+    mixed: Array,
+    difference: Array,
+    n: int,
 ) -> float:
     """``ln p(x) Π_t (m_t + (u(x) - u) (θ_i + θ_j) (ℓ_ti - ℓ_tj))`` for the logit x of a share u.
 
-    `share` is the u that the sums ``m_t`` hold; the prior of u is Beta(α, α).
+    `share` is the u that the sums ``m_t`` hold; the prior of u is Beta(*α).
     """
     size = abs(x)
-    total = -alpha * (size + 2.0 * np.log1p(np.exp(-size)))
+    total = -0.5 * (alpha[0] + alpha[1]) * (size + 2.0 * np.log1p(np.exp(-size)))
+    total += 0.5 * (alpha[0] - alpha[1]) * x
     shift = pair * (1.0 / (1.0 + np.exp(-x)) - share)
     product = 1.0
     for t in range(n):
@@ -64,7 +71,7 @@ def _share_anew(
     theta: Array,
     i: int,
     j: int,
-    alpha: float,
+    alpha: tuple[float, float],
     mixed: Array,
     difference: Array,
     n: int,
@@ -113,7 +120,7 @@ def update_controllers(
     members: Array,
     start: Array,
     size: Array,
-    alpha: float,
+    alpha: Array,
     data: Data,
     rng: np.random.Generator,
 ) -> None:
@@ -123,7 +130,7 @@ def update_controllers(
     tell apart, this goes much farther than drawing controllers and actions by turns. Slot k's nodes
     are ``members[start[k] : start[k] + size[k]]``.
     """
-    n_transitions, n_actions = data.likelihood.shape
+    n_transitions, n_actions = len(data.row), data.likelihood.shape[1]
     mixed, difference = np.empty(n_transitions), np.empty(n_transitions)
     at = np.empty(n_transitions, dtype=np.int64)
     if n_actions == 1:
@@ -137,8 +144,8 @@ def update_controllers(
             for t in range(data.first[node], data.first[node + 1]):
                 total = 0.0
                 for j in range(n_actions):
-                    total += data.likelihood[t, j] * theta[j]
-                at[n], mixed[n] = t, total
+                    total += data.likelihood[data.row[t], j] * theta[j]
+                at[n], mixed[n] = data.row[t], total
                 n += 1
         if n == 0:  # the prior, of which `theta` is a draw already
             continue
@@ -147,4 +154,4 @@ def update_controllers(
             j += j >= i
             for m in range(n):
                 difference[m] = data.likelihood[at[m], i] - data.likelihood[at[m], j]
-            _share_anew(theta, i, j, alpha, mixed, difference, n, rng)
+            _share_anew(theta, i, j, (alpha[i], alpha[j]), mixed, difference, n, rng)

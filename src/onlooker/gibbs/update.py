@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from onlooker.checks import Array
 from onlooker.gibbs.state import P, State
@@ -33,6 +33,12 @@ class Update(Generic[P]):
         """Draw."""
         raise NotImplementedError
 
+    def adapt(self, state: State[P], info: Info) -> None:
+        """Learn from what a sweep of tuning reported; later sweeps change nothing here.
+
+        What is learnt belongs to the state, so that it is stored.
+        """
+
     def kept(self, state: State[P]) -> dict[str, Array]:
         """What is kept of a draw that only this update knows."""
         return {}
@@ -40,3 +46,13 @@ class Update(Generic[P]):
     def log_density(self, state: State[P]) -> float:
         """A term of ``ln p`` that only this update knows."""
         return 0.0
+
+
+class Placeholder(Update[Any]):
+    """Stands for updates that somebody else knows."""
+
+    name = "placeholder"
+
+
+ACTIONS = Placeholder()
+"""Among the updates of a prior: draw all actions once more here."""

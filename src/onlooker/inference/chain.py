@@ -9,6 +9,7 @@ import numpy as np
 from onlooker.checks import Array
 from onlooker.gibbs.actions import draw_from_likelihood
 from onlooker.gibbs.arrays import Counts, Slots, count, make_tables, smallest_int
+from onlooker.gibbs.slices import scattered_start_of
 from onlooker.gibbs.state import Nothing, State
 from onlooker.gibbs.update import Info
 from onlooker.inference.draws import relabel
@@ -28,6 +29,8 @@ class Chain:
         The posterior that is sampled.
     bound
         The prior, bound to the problem that this chain sees.
+    index
+        Number of the chain: those of a spatial prior start far apart.
     rng
         The chain's own generator.
     state
@@ -40,6 +43,7 @@ class Chain:
         target: Target,
         bound: Bound[Any],
         *,
+        index: int = 0,
         rng: np.random.Generator | None = None,
         state: State[Any] | None = None,
     ) -> None:
@@ -49,12 +53,12 @@ class Chain:
         self.info: dict[str, float] = {}
         """What the updates of the last sweep reported, as ``"update.name"``."""
         if state is None:
-            self._start(np.random.default_rng() if rng is None else rng)
+            self._start(index, np.random.default_rng() if rng is None else rng)
         else:
             self.state = state
             self._prepare()
 
-    def _start(self, rng: np.random.Generator) -> None:
+    def _start(self, index: int, rng: np.random.Generator) -> None:
         """Hyper-parameters and unseen states, then actions, then the partition."""
         data, problem = self.bound.layout.data, self.bound.layout.problem
         self.state = state = State(
@@ -68,13 +72,16 @@ class Chain:
         )
         for update in self.updates:
             update.begin(state)
+        if self.bound.scattered and index > 0:
+            for name in state.hyper:
+                state.hyper[name] = scattered_start_of(self.target.hyper()[name], rng)
         self._prepare()
-        draw_from_likelihood(state.actions, state.data.likelihood, rng)
-        state.labels, state.slots, state.partition, hyper = self.bound.start(rng)
+        draw_from_likelihood(state.actions, state.data, rng)
+        state.labels, state.slots, state.partition, hyper = self.bound.start(rng, index)
         state.hyper |= hyper
         n_slots = len(state.slots.order)
         state.counts = count(
-            state.actions, state.labels, state.data.first, problem.n_actions, n_slots
+            state.actions, state.labels, state.data.first, problem.n_behaviours, n_slots
         )
         if state.controllers is not None:
             state.controllers = controllers_given_counts(state)
@@ -82,7 +89,12 @@ class Chain:
     def _prepare(self) -> None:
         state, problem = self.state, self.bound.layout.problem
         state.data = self.bound.layout.data
-        state.tables = make_tables(state.hyper["alpha"], problem.n_actions, problem.n_transitions)
+        state.tables = make_tables(
+            state.hyper["alpha"],
+            problem.n_behaviours,
+            problem.n_transitions,
+            problem.base_measure(state.masses),
+        )
         for update in self.updates:
             update.prepare(state)
 
@@ -92,13 +104,19 @@ class Chain:
         self.info = {
             f"{name}.{key}": value for name, info in infos.items() for key, value in info.items()
         }
+        self._infos = infos
         return infos
+
+    def adapt(self) -> None:
+        """Let every update learn from the last sweep: during tuning only."""
+        for update in self.updates:
+            update.adapt(self.state, self._infos[update.name])
 
     # -- what a state says ----------------------------------------------------------------------
 
     @property
     def actions(self) -> Array:
-        """The latent actions, in the order of the problem's transitions."""
+        """The latent actions or behaviours, in the order of the problem's transitions."""
         return self.state.data.unsorted(self.state.actions)
 
     @property
@@ -119,7 +137,8 @@ class Chain:
         state = self.state
         if state.controllers is not None:
             return np.asarray(state.controllers[self.labels])
-        cluster = state.counts.cluster[self.labels] + state.hyper["alpha"]
+        tables = state.tables
+        cluster = state.counts.cluster[self.labels] + tables.alpha * tables.share
         return np.asarray(cluster / cluster.sum(axis=1, keepdims=True))
 
     def draw(self) -> dict[str, Array]:
@@ -131,7 +150,7 @@ class Chain:
         labels = relabel(self.labels, np.empty(len(state.counts.size), dtype=np.int32))
         return {
             "labels": labels.astype(smallest_int(problem.n_nodes)),
-            "actions": self.actions.astype(smallest_int(problem.n_actions)),
+            problem.drawn: self.actions.astype(smallest_int(problem.n_behaviours)),
             "log_joint": np.asarray(self.log_joint()),
             **{f"hyper.{name}": np.asarray(value) for name, value in state.hyper.items()},
             **self.bound.kept(state),
@@ -144,7 +163,7 @@ class Chain:
         state = self.state
         used = state.counts.size > 0
         log_dm = (
-            state.tables.action[state.counts.cluster[used]].sum()
+            state.tables.action[state.tables.kind, state.counts.cluster[used]].sum()
             - state.tables.total[state.counts.total[used]].sum()
         )
         return float(

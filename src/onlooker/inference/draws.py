@@ -51,6 +51,16 @@ class Draws:
         return self.arrays["actions"]
 
     @property
+    def behaviours(self) -> Array:
+        """``(draw, M)``: likewise; the actions, if there is no repertoire."""
+        return self.arrays["behaviours" if "behaviours" in self.arrays else "actions"]
+
+    @property
+    def kinds(self) -> Array | None:
+        """``(draw, kind)``: the masses of the kinds of behaviours, where they are inferred."""
+        return self.arrays.get("kinds")
+
+    @property
     def log_joint(self) -> Array:
         """``(draw,)``."""
         return self.arrays["log_joint"]
@@ -64,6 +74,11 @@ class Draws:
     def links(self) -> Array | None:
         """``(draw, N)``: the ddCRP's."""
         return self.arrays.get("links")
+
+    @property
+    def regions(self) -> Array | None:
+        """``(draw, N)``: numbered by first appearance, where clusters are made of regions."""
+        return self.arrays.get("regions")
 
     @property
     def imputed(self) -> Array | None:
@@ -111,7 +126,11 @@ class Draws:
 
 
 def join(parts: list[Draws], axis: str = "draw") -> Draws:
-    """One after the other along the draws, or (``axis="chain"``) stacked as chains."""
+    """One after the other along the draws, or (``axis="chain"``) stacked as chains.
+
+    What only some of them keep is left out.
+    """
     put = np.concatenate if axis == "draw" else np.stack
     parts = [part for part in parts if len(part)] or parts[:1]  # an empty one may lack reports
-    return Draws({name: put([part.arrays[name] for part in parts]) for name in parts[0].arrays})
+    shared = [name for name in parts[0].arrays if all(name in part.arrays for part in parts)]
+    return Draws({name: put([part.arrays[name] for part in parts]) for name in shared})

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from onlooker.checks import positive_integer
+from onlooker.checks import Setting, positive_integer, require_memory
+from onlooker.gibbs.arrays import smallest_int
 from onlooker.gibbs.state import State
 from onlooker.inference.chain import Chain
 from onlooker.inference.draws import Draws
-from onlooker.inference.target import Binder
+from onlooker.inference.target import Binder, Target
+from onlooker.partitions.base import Bound
+
+End = Literal["draws", "auto", "converged", "time"]
+"""What ends sampling: a number of draws; or, if it is to go on until the chains have converged
+(``"auto"``: it has not ended yet), that they have, or a budget of time."""
+
+LEAST_DRAWS = 10
+"""Of each chain, before a budget of time may end sampling."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Schedule:
     """Sweeps from one kept draw to the next."""
     seed: int = 0
     """Entropy of the `numpy.random.SeedSequence` whose children are the chains' streams."""
+    end: End = "draws"
+    """What ends sampling, or has ended it."""
 
     def __post_init__(self) -> None:
         positive_integer("draws", self.draws)
@@ -39,9 +50,33 @@ class Schedule:
         """Sweeps of one chain."""
         return self.tune + self.draws * self.thin
 
+    def kept(self, sweeps: int) -> int:
+        """Draws that so many sweeps of a chain make."""
+        return max(0, sweeps - self.tune) // self.thin
+
     def rng(self, chain: int) -> np.random.Generator:
         """The stream of a chain: what ``SeedSequence(seed).spawn(chains)[chain]`` gives."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chain,)))
+
+
+_SCALARS = 256  # bytes of the numbers that are kept of a draw
+
+
+def require_room(target: Target, schedule: Schedule) -> None:
+    """Refuse more draws than fit into memory: they are kept by the chains, then stacked."""
+    problem = target.problem
+    n, unseen = problem.n_nodes, problem.incomplete
+    per_node = smallest_int(n).itemsize * (1 + len(target.prior.kept))
+    each = n * per_node + problem.n_transitions * smallest_int(problem.n_actions).itemsize
+    each += _SCALARS + (0 if unseen is None else 8 * unseen.observed.size)
+    require_memory(
+        2 * schedule.chains * schedule.draws * each,
+        f"{schedule.draws:,} draws of {schedule.chains} chains, {each:,} bytes each,",
+        "choose fewer ",
+        Setting("draws"),
+        "; to keep every k-th sweep only, choose ",
+        Setting("thin"),
+    )
 
 
 def seed_of(random_state: Any) -> int:
@@ -58,7 +93,7 @@ def seed_of(random_state: Any) -> int:
 class Sink(Protocol):
     """Where draws go while sampling goes on; a store on disk is one."""
 
-    def stored(self, chain: int) -> tuple[Draws | None, State[Any] | None, int]:
+    def stored(self, chain: int, bound: Bound[Any]) -> tuple[Draws | None, State[Any] | None, int]:
         """What it holds of a chain: its draws, and the state after so many sweeps."""
 
     def offer(self, runner: Runner, force: bool) -> None:
@@ -73,7 +108,7 @@ class Runner:
     index
         Number of the chain.
     schedule
-        How long it runs.
+        How long it runs; may be extended on the way.
     bind
         Makes the bound prior of a chain.
     state, sweeps
@@ -101,7 +136,7 @@ class Runner:
     @property
     def kept(self) -> int:
         """Draws kept so far, those of earlier runs included."""
-        return max(0, self.sweeps - self.schedule.tune) // self.schedule.thin
+        return self.schedule.kept(self.sweeps)
 
     @property
     def done(self) -> bool:
@@ -118,7 +153,9 @@ class Runner:
         """The chain; made when first needed, so that starts run in parallel too."""
         if self._chain is None:
             rng, bound = self.schedule.rng(self.index), self._bind(self.index)
-            self._chain = Chain(self._bind.target, bound, rng=rng, state=self._state)
+            self._chain = Chain(
+                self._bind.target, bound, index=self.index, rng=rng, state=self._state
+            )
             self._state = None
         return self._chain
 
@@ -138,15 +175,20 @@ class Runner:
         """One sweep; keep a draw if it is time for one."""
         chain, before = self.chain, self.kept
         chain.sweep()
-        if self.sweeps + 1 > self.schedule.tune:
-            after = (self.sweeps + 1 - self.schedule.tune) // self.schedule.thin
-            if after > before:
-                self._room_for(draw := chain.draw()).put(before - self.first, draw)
+        if self.sweeps < self.schedule.tune:
+            chain.adapt()
+        if self.schedule.kept(self.sweeps + 1) > before:
+            self._room_for(draw := chain.draw()).put(before - self.first, draw)
         self.sweeps += 1  # last: `draws` must never show a draw that is not there yet
 
     def _room_for(self, draw: dict[str, Any]) -> Draws:
+        room = self.schedule.draws - self.first
         if self._buffer is None:
-            self._buffer = Draws.empty(self.schedule.draws - self.first, draw)
+            self._buffer = Draws.empty(room, draw)
+        elif len(self._buffer) < room:  # the schedule was extended
+            grown = Draws.empty(room, draw)
+            grown.paste(0, self.draws)
+            self._buffer = grown
         return self._buffer
 
     def absorb(self, block: Draws, state: State[Any], sweeps: int) -> None:
@@ -170,6 +212,12 @@ class Runner:
     def compile(self) -> None:
         """Make sure that every kernel a chain calls is compiled; draws nothing."""
         self.chain.draw()
+
+
+def out_of_time(runners: list[Runner], deadline: float) -> bool:
+    """Whether the deadline has passed and every chain has at least a few draws."""
+    alive = (runner for runner in runners if runner.error is None)
+    return time.monotonic() >= deadline and all(one.kept >= LEAST_DRAWS for one in alive)
 
 
 def progress_of(runners: list[Runner]) -> tuple[int, str]:

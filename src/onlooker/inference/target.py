@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlooker.gibbs.slices import start_of
-from onlooker.gibbs.update import Update
-from onlooker.hyper import Prior, check_hyper
+from onlooker.gibbs.update import ACTIONS, Update
+from onlooker.hyper import Prior, TotalMass, check_hyper
 from onlooker.inference.unseen import NOISE, unseen_updates
 from onlooker.inference.updates import (
+    Behaviours,
     CollapsedActions,
     Concentration,
     Controllers,
+    KindMasses,
     OrdinaryActions,
     dynamics_updates,
 )
 from onlooker.partitions.base import Bound, Hyper, PartitionPrior
-from onlooker.problem import Problem
+from onlooker.problem import Layout, Problem
 
 _MAX_ALPHA = 1e9
+_PASSES = 4  # over the actions from one draw of α to the next
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Target:
 
     problem: Problem
     prior: PartitionPrior[Any]
-    concentration: Hyper = 1.0
+    concentration: Hyper | TotalMass = 1.0
     """α of the controllers' Dirichlet prior."""
     collapsed: bool = True
     """Controllers are integrated out."""
@@ -43,8 +46,9 @@ class Target:
             raise TypeError(
                 f"prior must be a partition prior such as DistanceDependent(), got {self.prior!r}"
             )
-        check_hyper("concentration", self.concentration)
-        if not isinstance(self.concentration, Prior) and self.concentration > _MAX_ALPHA:
+        if not isinstance(self.concentration, TotalMass):
+            check_hyper("concentration", self.concentration)
+        if isinstance(self.concentration, int | float) and self.concentration > _MAX_ALPHA:
             raise ValueError(
                 f"concentration must be at most {_MAX_ALPHA:g}, got {self.concentration}: counts "
                 "would drown in rounding"
@@ -65,7 +69,14 @@ class Target:
     @property
     def start_alpha(self) -> float:
         """Where chains start α."""
-        return start_of(self.concentration)
+        return start_of(self.alpha)
+
+    @property
+    def alpha(self) -> Hyper:
+        """α: a number, or its prior."""
+        if isinstance(self.concentration, TotalMass):
+            return self.concentration.over(self.problem.n_behaviours)
+        return self.concentration
 
     def hyper(self) -> dict[str, Hyper]:
         """All hyper-parameters by the names of their draws: numbers, or priors."""
@@ -74,22 +85,46 @@ class Target:
     def _hyper(self) -> list[dict[str, Any]]:
         incomplete = self.problem.incomplete
         noise = {} if incomplete is None else {NOISE: incomplete.noise}
-        alpha = {"alpha": self.concentration}
+        alpha = {"alpha": self.alpha}
         return [alpha, self.problem.parameters, noise, self.prior.hyper()]
 
     def updates(self, bound: Bound[Any]) -> list[Update[Any]]:
         """A sweep, in its order."""
         problem, collapsed = bound.layout.problem, self.collapsed
         dynamics = dynamics_updates(problem, bound.layout)
-        alpha = self.concentration
-        return [
+        alpha = self.alpha
+        tables: list[Update[Any]] = []  # the last of them makes the tables
+        if len(problem.kinds) > 1:
+            tables.append(KindMasses(problem, tabulate=not isinstance(alpha, Prior)))
+        if isinstance(alpha, Prior):
+            tables.append(Concentration(alpha))
+        actions = self._action_updates(bound.layout)
+        sweep: list[Update[Any]] = [
             *unseen_updates(problem, bound.layout, dynamics),
-            CollapsedActions() if collapsed else OrdinaryActions(),
+            *actions,
             *dynamics,
-            *([Concentration(alpha)] if isinstance(alpha, Prior) else []),
+            *tables,
             *([] if collapsed else [Controllers()]),
-            *bound.updates(collapsed),
         ]
+        for update in bound.updates(collapsed):
+            sweep += [*actions, *tables] if update is ACTIONS else [update]
+        return sweep
+
+    def _action_updates(self, layout: Layout) -> list[Update[Any]]:
+        """All passes over the actions, α and the masses of kinds among them."""
+        if not self.collapsed:
+            return [OrdinaryActions()]
+        passes = self.prior.passes
+        if passes == 1:
+            return [CollapsedActions()]
+        rest, some = passes % _PASSES, Behaviours(_PASSES, layout)
+        between: list[Update[Any]] = []
+        if len(layout.problem.kinds) > 1:
+            between.append(KindMasses(layout.problem, tabulate=False))
+        if isinstance(self.alpha, Prior):
+            between.append(Concentration(self.alpha, tabulate=False))
+        again = [*between, some] * (passes // _PASSES - 1)
+        return [*([Behaviours(rest, layout)] if rest else []), some, *again]
 
 
 class Binder:

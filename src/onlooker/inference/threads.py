@@ -7,28 +7,34 @@ import queue
 import threading
 import time
 
-from onlooker.inference.runner import Runner, Sink, progress_of
+from onlooker.inference.runner import Runner, Sink, out_of_time, progress_of
 from onlooker.progress import Progress
 
 _SLICE = 0.25  # seconds that a chain runs before another one may have its thread
 _POLL = 0.05  # seconds between two looks at the chains
 
 
-def run(runners: list[Runner], n_threads: int, sink: Sink | None, progress: Progress) -> None:
+def run(
+    n_threads: int,
+    runners: list[Runner],
+    sink: Sink | None,
+    progress: Progress,
+    deadline: float = math.inf,
+) -> None:
     """Run all chains, a slice of time each in turn, so that they advance side by side."""
     waiting: queue.SimpleQueue[Runner] = queue.SimpleQueue()
-    unfinished = [runner for runner in runners if not runner.done]
-    if unfinished:  # kernels are compiled here, before threads could do so twice
-        progress.prepare()
+    unfinished = [runner for runner in runners if not runner.done and runner.error is None]
+    if unfinished and not any(runner.started for runner in runners):
+        progress.prepare()  # kernels are compiled here, before threads could do so twice
         _advance(unfinished[0], sink, sweeps=1)
-    progress.start(progress_of(runners)[0])
+        progress.start(progress_of(runners)[0])
     for runner in unfinished:
         if runner.error is None:
             waiting.put(runner)
     stop = threading.Event()
 
     def work() -> None:
-        while not stop.is_set():
+        while not (stop.is_set() or out_of_time(runners, deadline)):
             try:
                 runner = waiting.get_nowait()
             except queue.Empty:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.gibbs.arrays import Data, count, smallest_int
+from onlooker.gibbs.arrays import count, smallest_int
 from onlooker.gibbs.slices import slice_sample_log, start_of
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
 from onlooker.hyper import Prior
 from onlooker.inference.updates import DynamicsParameters, controllers_given_counts
+from onlooker.missing.actions import Steps, Walk, draw_actions, make_runs, make_steps, scaled
 from onlooker.missing.paths import (
     arrange,
     draw_paths,
@@ -78,9 +79,11 @@ class UnseenPath(Update[Any]):
         find_moves(self._moves, path[starts], path[starts + 1], self._move_of)
         first = np.empty(layout.n_nodes + 1, dtype=np.int64)
         order = np.empty(len(starts), dtype=np.int64)
-        likelihood = np.empty_like(layout.data.likelihood)
-        arrange(layout.place[path[starts]], self._move_of, self._moves, first, order, likelihood)
-        state.data = Data(first, likelihood, order, np.zeros(0))
+        data = layout.data.own_rows()
+        arrange(
+            layout.place[path[starts]], self._move_of, self._moves, first, order, data.likelihood
+        )
+        state.data = data._replace(first=first, order=order, log_scale=np.zeros(0))
 
     def __call__(self, state: State[Any]) -> Info:
         """Draw states and actions of all gaps."""
@@ -119,7 +122,8 @@ class UnseenPositions(Update[Any]):
     """Unseen or noisy positions, where steps are displacements.
 
     Nodes stay where their positions were seen, or lie between those seen: the partition prior is
-    over these places. What is drawn are the positions that the steps lead from and to.
+    over these places. What is drawn are the positions that the steps lead from and to: first the
+    actions with all positions integrated out, then the positions given the actions.
     """
 
     name = "unseen"
@@ -131,7 +135,11 @@ class UnseenPositions(Update[Any]):
         self._starts = problem.incomplete.starts[layout.data.order]
         dynamics: Any = problem.dynamics
         self._sigma: float = dynamics.sigma
-        self._unit_steps: Array = np.array(dynamics.unit_steps)
+        self._steps = make_steps(np.array(dynamics.unit_steps))
+        self._runs = make_runs(
+            problem.incomplete.observed, problem.incomplete.starts, problem.incomplete.offsets
+        )
+        self._place = layout.place[problem.node_of]
         self._first = first_states(problem)
         self._seen = ~np.isnan(problem.incomplete.observed)
 
@@ -147,14 +155,13 @@ class UnseenPositions(Update[Any]):
         self._likelihood.model.moves[:] = positions[self._starts + 1] - positions[self._starts]
 
     def __call__(self, state: State[Any]) -> Info:
-        """Draw all positions, then their noise."""
+        """Draw actions without positions, then all positions, then their noise."""
         incomplete, positions = self._incomplete, state.unseen.states
-        sigma = state.hyper.get("sigma", self._sigma)
+        sigma, noise = state.hyper.get("sigma", self._sigma), self._noise(state)
+        steps = scaled(self._steps, state.hyper.get("step", 1.0))
+        actions = self._draw_actions(state, steps, sigma, noise)
         drift = np.zeros_like(positions)
-        step = state.hyper.get("step", 1.0)
-        actions = state.data.unsorted(state.actions)
-        drift[incomplete.starts] = step * self._unit_steps[actions]
-        noise = self._noise(state)
+        drift[incomplete.starts] = steps.one[:, actions].T
         draw_positions(
             positions, incomplete.observed, incomplete.offsets, drift, sigma, noise, state.rng
         )
@@ -163,6 +170,21 @@ class UnseenPositions(Update[Any]):
         self.prepare(state)
         self._likelihood.prepare(state)
         return NO_INFO
+
+    def _draw_actions(self, state: State[Any], steps: Steps, sigma: float, noise: float) -> Array:
+        """Draw the actions with the positions integrated out; in the problem's order."""
+        n_actions = state.counts.cluster.shape[1]
+        walk = Walk(
+            state.data.unsorted(state.actions),
+            self._place,
+            state.labels,
+            state.counts,
+            state.tables.alpha * state.tables.share,
+            np.empty((0, n_actions)) if state.controllers is None else state.controllers,
+        )
+        draw_actions(walk, steps, self._runs, self._incomplete.observed, sigma, noise, state.rng)
+        state.actions = walk.actions[state.data.order]
+        return walk.actions
 
     def _noise(self, state: State[Any]) -> float:
         noise = self._incomplete.noise

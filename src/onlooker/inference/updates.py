@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from onlooker.checks import Array
 from onlooker.dynamics.unknown import likelihood_of
 from onlooker.gibbs.actions import collapsed_actions, ordinary_actions
-from onlooker.gibbs.arrays import make_tables
-from onlooker.gibbs.dirichlet import draw_controllers, log_dm
+from onlooker.gibbs.arrays import Base, Data, Tables, make_tables, sum_base
+from onlooker.gibbs.behaviours import collapsed_behaviours
+from onlooker.gibbs.dirichlet import draw_controllers, log_dm, log_dm_by_kind, tally
 from onlooker.gibbs.slices import slice_sample_log
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
@@ -27,6 +29,41 @@ class CollapsedActions(Update[Any]):
         """Draw every action with the controllers integrated out."""
         collapsed_actions(
             state.actions, state.labels, state.counts, state.data, state.tables, state.rng
+        )
+        return NO_INFO
+
+
+class Behaviours(Update[Any]):
+    """The same, some passes over, at the cost of the actions in use."""
+
+    name = "actions"
+
+    def __init__(self, passes: int, layout: Layout) -> None:
+        self.passes = passes
+        self._layout = layout
+        self._base: tuple[Data | None, Any] = (None, None)
+
+    def prepare(self, state: State[Any]) -> None:
+        """The likelihoods may have changed."""
+        self._base = (None, None)
+
+    def __call__(self, state: State[Any]) -> Info:
+        """Draw every action with the controllers integrated out."""
+        data, tables = state.data, state.tables
+        if self._base[0] is not data:
+            shared = data is self._layout.data  # by all chains
+            base = self._layout.base_sums if shared else sum_base(data.likelihood, tables.kind)
+            self._base = data, base
+        collapsed_behaviours(
+            self.passes,
+            state.actions,
+            state.labels,
+            state.counts,
+            data,
+            self._base[1],
+            self._base[1].sums @ tables.by_kind,
+            tables,
+            state.rng,
         )
         return NO_INFO
 
@@ -57,36 +94,105 @@ class Controllers(Update[Any]):
     def __call__(self, state: State[Any]) -> Info:
         """Draw the controller of every slot."""
         assert state.controllers is not None
-        draw_controllers(state.controllers, state.counts.cluster, state.tables.alpha, state.rng)
+        draw_controllers(state.controllers, state.counts.cluster, state.tables, state.rng)
         return NO_INFO
 
 
 def controllers_given_counts(state: State[Any]) -> Array:
     """``θ_k ~ Dir(ξ_k + α)`` of every slot."""
     controllers = np.empty(state.counts.cluster.shape)
-    draw_controllers(controllers, state.counts.cluster, state.tables.alpha, state.rng)
+    draw_controllers(controllers, state.counts.cluster, state.tables, state.rng)
     return controllers
 
 
 class Concentration(Update[Any]):
-    """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``; controllers, if drawn, are drawn next."""
+    """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``; controllers, if drawn, are drawn next.
+
+    Between passes over the actions alone, which need no tables, `tabulate` may be False.
+    """
 
     name = "alpha"
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: Prior, tabulate: bool = True) -> None:
         self.prior = prior
+        self.tabulate = tabulate
 
     def __call__(self, state: State[Any]) -> Info:
         """Draw α by slice sampling."""
-        counts = state.counts
+        counts, share = state.counts, state.tables.share
 
         def log_density(alpha: float) -> float:
-            return float(log_dm(alpha, counts.cluster, counts.total) + self.prior.logpdf(alpha))
+            fit = log_dm(alpha, share, counts.cluster, counts.total)
+            return float(fit + self.prior.logpdf(alpha))
 
         alpha = slice_sample_log(log_density, state.hyper["alpha"], state.rng)
         state.hyper["alpha"] = alpha
-        state.tables = make_tables(alpha, counts.cluster.shape[1], len(state.actions))
+        state.tables = state.tables._replace(alpha=alpha)
+        if self.tabulate:
+            state.tables = tables_again(state)
         return NO_INFO
+
+
+def tables_again(state: State[Any]) -> Tables:
+    """The tables for the α and the shares that they hold."""
+    tables = state.tables
+    base = Base(tables.by_kind, tables.kind)
+    return make_tables(tables.alpha, len(tables.kind), len(state.actions), base)
+
+
+class KindMasses(Update[Any]):
+    """The masses of the kinds of behaviours, ``w ~ Dir(1)``, given how often each was drawn.
+
+    As ``v_q ~ Gamma(1, 1)`` and ``w = v / Σ v``: slice sampling of each ``ln v_q`` with
+    ``Π_k DM(ξ_k | Aα w)``. Behaviours of a kind are alike, so all that matters is how many of each
+    kind were drawn how often.
+    """
+
+    name = "kinds"
+
+    def __init__(self, problem: Problem, tabulate: bool = True) -> None:
+        self.tabulate = tabulate
+        self._sizes = np.bincount(problem.kind_of).astype(np.float64)
+        self._n = problem.n_behaviours
+
+    @staticmethod
+    def log_prior(mass: float) -> float:
+        """``ln p(v)``."""
+        return -mass
+
+    def begin(self, state: State[Any]) -> None:
+        """All alike."""
+        state.masses = np.ones(len(self._sizes))
+
+    def __call__(self, state: State[Any]) -> Info:
+        """Draw every mass."""
+        assert state.masses is not None
+        tallies = tally(state.counts.cluster, state.tables.kind, len(self._sizes))
+        concentration = self._n * state.tables.alpha
+        masses = state.masses
+        for q in range(len(masses)):
+
+            def log_density(mass: float, q: int = q) -> float:
+                masses[q] = mass
+                shapes = concentration * masses / masses.sum() / self._sizes
+                return float(log_dm_by_kind(shapes, *tallies) + self.log_prior(mass))
+
+            masses[q] = slice_sample_log(log_density, float(masses[q]), state.rng)
+        by_kind = self._n * masses / masses.sum() / self._sizes
+        kind = state.tables.kind
+        state.tables = state.tables._replace(share=by_kind[kind], by_kind=by_kind)
+        if self.tabulate:
+            state.tables = tables_again(state)
+        return NO_INFO
+
+    def kept(self, state: State[Any]) -> dict[str, Array]:
+        """The masses, with sum 1."""
+        assert state.masses is not None
+        return {"kinds": state.masses / state.masses.sum()}
+
+    def log_density(self, state: State[Any]) -> float:
+        """``ln p(w)``."""
+        return math.lgamma(len(self._sizes))
 
 
 def dynamics_updates(problem: Problem, layout: Layout) -> list[DynamicsParameters]:
@@ -112,7 +218,7 @@ class DynamicsParameters(Update[Any]):
         assert problem.next_states is not None
         self.priors = problem.parameters
         data = layout.data
-        self._data = data._replace(likelihood=np.empty_like(data.likelihood), log_scale=np.zeros(0))
+        self._data = data.own_rows()._replace(log_scale=np.zeros(0))
         states = problem.states[problem.node_of[data.order]]
         self.model: Any = likelihood_of(problem.dynamics, states, problem.next_states[data.order])
 
@@ -123,7 +229,7 @@ class DynamicsParameters(Update[Any]):
     def prepare(self, state: State[Any]) -> None:
         """Write the table for the values in the state."""
         self.model.fill(self._values(state), self._data.likelihood)
-        state.data = self._data
+        state.data = self._data._replace()  # another one: what follows from it is out of date
 
     def _values(self, state: State[Any]) -> dict[str, float]:
         return {name: state.hyper[name] for name in self.priors}

@@ -22,6 +22,11 @@ class Incomplete:
     noise: float | Prior = 0.0
     """Standard deviation of Gaussian noise on every seen coordinate."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether what was seen was seen without noise."""
+        return not isinstance(self.noise, Prior) and self.noise == 0.0
+
     @cached_property
     def hidden(self) -> Array:
         """Indices of states that were not, or not entirely, seen."""

@@ -14,11 +14,12 @@ from onlooker.partitions.decay import (
 )
 from onlooker.partitions.finite import Mixing, Uniform
 from onlooker.partitions.potts import Potts
+from onlooker.partitions.regions import Regions
 from onlooker.partitions.static import Static
 
 PRIORS: dict[str, type[PartitionPrior[Any]]] = {
     prior.key: prior
-    for prior in (Static, Uniform, Mixing, Potts, ChineseRestaurant, DistanceDependent)
+    for prior in (Static, Uniform, Mixing, Potts, ChineseRestaurant, DistanceDependent, Regions)
 }
 """Every prior by its name in files: the one place outside its own folder that names a prior."""
 
@@ -33,6 +34,7 @@ __all__ = [
     "Mixing",
     "PartitionPrior",
     "Potts",
+    "Regions",
     "Static",
     "Uniform",
     "WindowDecay",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 
 import numpy as np
 
-from onlooker.checks import Array, ChoiceError
+from onlooker.checks import Array, ChoiceError, require_memory
 from onlooker.gibbs.arrays import Slots
 from onlooker.gibbs.state import Nothing, P, State
 from onlooker.hyper import Prior
@@ -61,6 +61,8 @@ class Drawn(NamedTuple):
     which the last stands for a new one."""
     size: Array
     """Nodes in each cluster, by row."""
+    n_regions: Array
+    """Regions of each cluster, by row; 0 where draws have none."""
     hyper: Callable[[str], Array]
     """``(B,)``: the draws of a hyper-parameter, or what it is fixed to."""
     n_neighbors: int | None
@@ -92,6 +94,19 @@ class Weights(NamedTuple):
     """With `beta`: clusters, empty ones included."""
 
 
+def refuse_clusters(n_clusters: int, n_actions: int) -> None:
+    """Refuse so many clusters that the counts of all do not fit into memory."""
+    require_memory(
+        n_clusters * (24 * n_actions + 64), f"n_clusters={n_clusters:,}", "choose fewer clusters"
+    )
+
+
+def require_slots(state: State[Any], n_slots: int) -> None:
+    """Refuse a stored state that has not this many slots."""
+    if len(state.slots.order) != n_slots:
+        raise ValueError(f"slots.order must have {n_slots} slots, got {len(state.slots.order)}")
+
+
 def make_weights(drawn: Drawn, **given: Any) -> Weights:
     """Weights that are zero but for what is given."""
     zero = np.zeros(len(drawn.first) - 1)
@@ -118,10 +133,12 @@ class Bound(ABC, Generic[P]):
 
     layout: Layout
     """How nodes and transitions lie in the kernels' arrays."""
+    scattered: bool = False
+    """Chains start far apart, each at a place of its own, with hyper-parameters of its own."""
 
     @abstractmethod
-    def start(self, rng: np.random.Generator) -> Start[P]:
-        """Draw where a chain starts."""
+    def start(self, rng: np.random.Generator, chain: int) -> Start[P]:
+        """Draw where the chain of this number starts."""
 
     @abstractmethod
     def updates(self, collapsed: bool) -> list[Update[P]]:
@@ -132,8 +149,15 @@ class Bound(ABC, Generic[P]):
         """``ln p(z)`` or ``ln p(c)``, a normaliser that is out of reach left out."""
 
     def kept(self, state: State[P]) -> dict[str, Array]:
-        """What is kept of a draw beside labels, such as links, in the problem's order."""
+        """What is kept of a draw beside labels, in the problem's order: `PartitionPrior.kept`."""
         return {}
+
+    def check(self, state: State[P]) -> None:
+        """Refuse a stored state whose slots or `partition` no chain of this prior could have left.
+
+        Kernels do not look where they index: whatever they read there has its shape, its type and
+        its range checked here. All else about the state was checked before.
+        """
 
 
 class PartitionPrior(ABC, Generic[P]):
@@ -154,8 +178,12 @@ class PartitionPrior(ABC, Generic[P]):
     """Its name in TOML files, on the command line and in stores."""
     state: ClassVar[type[Any]] = Nothing
     """P, a NamedTuple of arrays: what its chains remember beside labels; stored by field."""
+    kept: ClassVar[tuple[str, ...]] = ()
+    """What its draws keep beside labels: ``(N,)`` integers each, from 0 to N - 1."""
     collapsed_only: ClassVar[bool] = False
     """Whether it can be sampled only with the controllers integrated out."""
+    passes: ClassVar[int] = 1
+    """Passes over the actions in a sweep: more where they are cheap beside the partition."""
     strategies: ClassVar[tuple[Strategy, ...]] = ("average", "map")
     """What can be done about a state that is no node; the first is the default."""
     texts: ClassVar[Mapping[str, HyperText]] = {}

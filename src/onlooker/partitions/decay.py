@@ -62,6 +62,10 @@ class Decay:
         """The decaying part, from 1 at distance 0 towards 0."""
         raise NotImplementedError
 
+    def log_g(self, distance: Array) -> Array:
+        """``ln g``."""
+        return np.log(self.g(distance))
+
     def radius(self, tolerance: float) -> float:
         """The distance beyond which ``g`` is below `tolerance`."""
         raise NotImplementedError
@@ -98,7 +102,11 @@ class GaussianDecay(Decay):
 
     def g(self, distance: Array) -> Array:
         """The decaying part."""
-        return np.exp(-((distance / self.known_scale) ** 2))
+        return np.exp(self.log_g(distance))
+
+    def log_g(self, distance: Array) -> Array:
+        """``ln g``."""
+        return -((distance / self.known_scale) ** 2)
 
     def radius(self, tolerance: float) -> float:
         """Where ``g`` meets `tolerance`."""
@@ -157,6 +165,6 @@ class LogisticDecay(Decay):
 
 def _number(name: str, value: float | Prior) -> float:
     """A parameter that is known; one that is to be inferred has no similarities yet."""
-    if isinstance(value, Prior):
-        raise TypeError(f"the decay's {name} is to be inferred; decay.at(scale, offset) fixes it")
-    return value
+    if isinstance(value, int | float):  # looking for a prior takes far longer
+        return value
+    raise TypeError(f"the decay's {name} is to be inferred; decay.at(scale, offset) fixes it")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker.checks import Array, positive_integer
+from onlooker.checks import Array, positive_integer, require_memory
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.places import (
     check_coordinates,
@@ -29,7 +29,9 @@ TOLERANCE = float(np.finfo(np.float64).eps)
 _DATA_DEPENDENT = {"seuclidean", "se", "s", "mahalanobis", "mahal", "mi"}
 _MINKOWSKI = {"euclidean": 2.0, "cityblock": 1.0, "manhattan": 1.0, "chebyshev": np.inf}
 _ON_EARTH = ("haversine", "chord")  # straight lines through the globe: a tree can find them
-MAX_DENSE = 50_000  # nodes up to which every pair may be stored
+_STORED = 12  # bytes of a pair: a node and a similarity
+_SORTED = 64  # bytes of a pair whose distance is kept, to be sorted, and weighed at other scales
+_SURE = 1 << 28  # bytes that every machine has
 _CHUNK = 1 << 22  # distances held at a time
 _SMALL = 5_000  # nodes up to which all distances may be computed just to be sure
 _FADED = 0.01  # a similarity that counts for little
@@ -256,13 +258,13 @@ class Geometry:
                 GeometryWarning,
             )
 
-    def _near(self, radius: float) -> Iterator[tuple[Array, Array, Array]]:
+    def _near(self, radius: float, bytes_each: int) -> Iterator[tuple[Array, Array, Array]]:
         """Triplets (row, column, distance) of distinct nodes within `radius`, in blocks of rows.
 
         Blocks follow each other, and within one the triplets are sorted by row and column.
         """
         n = len(self.states)
-        self._refuse_too_many(radius)
+        self.require_room(radius, bytes_each)
         by_tree = self.norm is not None and np.isfinite(radius)
         block = self._rows_at_once(radius) if by_tree else max(1, _CHUNK // n)
         for start in range(0, n, block):
@@ -276,7 +278,7 @@ class Geometry:
                 row, column = found["i"] + start, found["j"]
                 distance = self.from_norm(found["v"])
             else:
-                rows = self._rows(start, stop)
+                rows = self.rows(slice(start, stop))
                 row, column = np.nonzero(rows <= radius)
                 distance = rows[row, column]
                 row = row + start
@@ -285,22 +287,25 @@ class Geometry:
             order = np.lexsort((column, row))
             yield row[order], column[order], distance[order]
 
-    def _refuse_too_many(self, radius: float) -> None:
-        """Refuse a decay that reaches more pairs than can be stored."""
+    def require_room(self, radius: float, bytes_each: int = _SORTED) -> None:
+        """Refuse a decay that reaches more pairs than fit into memory."""
         n = len(self.states)
-        if n <= MAX_DENSE or (self.norm is None and np.isfinite(radius)):
+        if n * n * bytes_each <= _SURE:
             return
-        reached = n if np.isinf(radius) else self._reached(radius).mean()
-        if reached * n > MAX_DENSE**2:
-            raise ValueError(
-                f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them: "
-                f"{reached * n:.1e} pairs are too many to store; set n_neighbors, such as "
-                "n_neighbors=100, or give a smaller scale"
-            )
+        reached = n if np.isinf(radius) else float(self._reached(radius).mean())
+        require_memory(
+            reached * n * bytes_each,
+            f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them, and its "
+            f"{reached * n:.1e} pairs",
+            "set n_neighbors, such as n_neighbors=100, or give a smaller scale",
+        )
 
     def _reached(self, radius: float) -> Array:
         """Nodes within `radius` of a few of them."""
-        few = self._nodes[:: max(1, len(self._nodes) // 100)]
+        n = len(self.states)
+        if self.norm is None:
+            return np.count_nonzero(self.rows(np.arange(0, n, max(1, n // 8))) <= radius, axis=1)
+        few = self._nodes[:: max(1, n // 100)]
         return np.asarray(
             self._tree.query_ball_point(few, self.to_norm(radius), p=self.norm, return_length=True)
         )
@@ -309,11 +314,11 @@ class Geometry:
         """So many nodes that the pairs within `radius` fit into memory, judged by a few of them."""
         return int(np.clip(_CHUNK // self._reached(radius).max(), 1, _ROWS))
 
-    def _rows(self, start: int, stop: int) -> Array:
+    def rows(self, nodes: slice | Array) -> Array:
         """Distances from some nodes to all."""
         if self.matrix is not None:
-            return self._among_nodes[start:stop]
-        return self.distances(self.states[start:stop])
+            return np.asarray(self._among_nodes[nodes])
+        return self.distances(self.states[nodes])
 
     def nearest(self, n_neighbors: int) -> tuple[Array, Array]:
         """The `n_neighbors` nearest other nodes of each node, ``(N, n)``, and their distances."""
@@ -328,7 +333,7 @@ class Geometry:
         block = max(1, _CHUNK // n)
         for start in range(0, n, block):
             stop = min(n, start + block)
-            rows = self._rows(start, stop).copy()
+            rows = self.rows(slice(start, stop)).copy()
             rows[np.arange(stop - start), np.arange(start, stop)] = np.inf
             chosen = np.argsort(rows, axis=1, kind="stable")[:, :k]
             indices.append(chosen)
@@ -339,9 +344,13 @@ class Geometry:
         """A graph whose weights are distances: all pairs within `radius`, or the nearest nodes."""
         if n_neighbors is not None:
             return self._to_nearest(n_neighbors, lambda distance: distance)
-        return _assemble(len(self.states), self._near(radius), 0.0)
+        return _assemble(len(self.states), self._near(radius, _SORTED), 0.0)
 
     def _to_nearest(self, n_neighbors: int, weight: Callable[[Array], Array]) -> Similarity:
+        n_pairs = len(self.states) * min(n_neighbors, len(self.states))
+        require_memory(
+            n_pairs * _SORTED, f"n_neighbors={n_neighbors:,}", "give fewer, such as n_neighbors=100"
+        )
         index, distance = self.nearest(n_neighbors)
         order = np.argsort(index, axis=1)
         index = np.take_along_axis(index, order, axis=1)
@@ -362,7 +371,7 @@ class Geometry:
             return self._to_nearest(n_neighbors, decay)
         parts = (
             (row, column, decay.local(distance))
-            for row, column, distance in self._near(decay.radius(tolerance))
+            for row, column, distance in self._near(decay.radius(tolerance), _STORED)
         )
         return _assemble(len(self.states), parts, decay.known_offset)
 

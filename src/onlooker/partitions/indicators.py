@@ -109,7 +109,7 @@ def _add_log_fit(
     n_own = 0
     for q in range(n_played):
         n_own += phi[played[q]]
-    action, total = tables.action, tables.total
+    total = tables.total
     for p in range(slots.n[0]):
         k = slots.order[p]
         fit = 0.0
@@ -120,6 +120,7 @@ def _add_log_fit(
             psi = counts.cluster[k]
             for q in range(n_played):
                 j = played[q]
+                action = tables.action[tables.kind[j]]
                 fit += action[psi[j] + phi[j]] - action[psi[j]]
             fit -= total[counts.total[k] + n_own] - total[counts.total[k]]
         out[p] += fit
@@ -171,7 +172,7 @@ def update_indicators(
         fresh = drawn == slots.n[0]
         k = open_slot(slots) if fresh else slots.order[drawn]
         if fresh and len(controllers):
-            dirichlet(controllers[k], counts.node[i], tables.alpha, rng)
+            dirichlet(controllers[k], counts.node[i], tables.alpha, tables.share, rng)
             for j in range(n_actions):
                 log_controllers[k, j] = np.log(controllers[k, j])
         moved[0] += k != old

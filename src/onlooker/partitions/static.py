@@ -50,7 +50,7 @@ class BoundStatic(Bound[Nothing]):
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
-    def start(self, rng: np.random.Generator) -> Start[Nothing]:
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Nothing]:
         """The one partition there is."""
         n = self.layout.n_nodes
         return Start(np.arange(n, dtype=np.int32), make_slots(n, n), Nothing(), {})
@@ -62,3 +62,8 @@ class BoundStatic(Bound[Nothing]):
     def log_prior(self, state: State[Nothing]) -> float:
         """The one partition there is has probability 1."""
         return 0.0
+
+    def check(self, state: State[Nothing]) -> None:
+        """There is one partition."""
+        if not np.array_equal(state.labels, np.arange(self.layout.n_nodes)):
+            raise ValueError("labels must be a cluster of its own for each node")

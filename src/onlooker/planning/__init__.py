@@ -9,6 +9,7 @@ action, or a `TabularDynamics`. Rewards are ``r(s)``, shape ``(S,)``, or ``r(s, 
 A temperature τ > 0 replaces ``max_a`` by ``τ log Σ_a exp(·/τ)``, computed in log space.
 """
 
+from onlooker.planning.goals import goal_actions
 from onlooker.planning.iteration import (
     Solution,
     greedy_policy,
@@ -21,6 +22,7 @@ from onlooker.planning.iteration import (
 
 __all__ = [
     "Solution",
+    "goal_actions",
     "greedy_policy",
     "policy_iteration",
     "soft_policy",

@@ -32,26 +32,6 @@ class Neighbours(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def sort_rows(row: Array, column: Array, distance: Array, indptr: Array) -> tuple[Array, Array]:
-    """Triplets gathered by row, and by distance within each; `indptr` holds the rows' bounds."""
-    place = indptr[:-1].copy()
-    by_row = np.empty(len(row), dtype=np.int64)
-    for p in range(len(row)):
-        by_row[place[row[p]]] = p
-        place[row[p]] += 1
-    columns = np.empty(len(row), dtype=np.int32)
-    distances = np.empty(len(row))
-    for i in range(len(indptr) - 1):
-        members = by_row[indptr[i] : indptr[i + 1]]
-        order = np.argsort(distance[members], kind="mergesort")
-        for rank in range(len(members)):
-            p = members[order[rank]]
-            columns[indptr[i] + rank] = column[p]
-            distances[indptr[i] + rank] = distance[p]
-    return columns, distances
-
-
-@njit(cache=True, nogil=True)
 def count_clusters(
     labels: Array, actions: Array, node_of: Array, first: Array, counts: Array, size: Array
 ) -> None:
@@ -65,24 +45,32 @@ def count_clusters(
 
 
 @njit(cache=True, nogil=True)
-def normalise(counts: Array, first: Array, alpha: Array, policy: Array) -> None:
-    """``(ξ + α) / (ξ· + Aα)`` of every row."""
+def normalise(counts: Array, first: Array, alpha: Array, share: Array, policy: Array) -> None:
+    """``(ξ + α share) / (ξ· + Aα)`` of every row; `share` ``(B, A)`` has a mean of 1."""
     n_actions = counts.shape[1]
     for b in range(len(alpha)):
         for row in range(first[b], first[b + 1]):
             total = 0
             for j in range(n_actions):
                 total += counts[row, j]
-            share = 1.0 / (total + n_actions * alpha[b])
+            part = 1.0 / (total + n_actions * alpha[b])
             for j in range(n_actions):
-                policy[row, j] = (counts[row, j] + alpha[b]) * share
+                policy[row, j] = (counts[row, j] + alpha[b] * share[b, j]) * part
 
 
 @njit(cache=True, nogil=True)
-def draw_thetas(counts: Array, alpha: Array, theta: Array, rng: np.random.Generator) -> None:
-    """``θ ~ Dir(ξ + α)`` of every row."""
-    for row in range(len(alpha)):
-        dirichlet(theta[row], counts[row], alpha[row], rng)
+def draw_thetas(
+    counts: Array,
+    first: Array,
+    alpha: Array,
+    share: Array,
+    theta: Array,
+    rng: np.random.Generator,
+) -> None:
+    """``θ ~ Dir(ξ + α share)`` of every row."""
+    for b in range(len(alpha)):
+        for row in range(first[b], first[b + 1]):
+            dirichlet(theta[row], counts[row], alpha[b], share[b], rng)
 
 
 @njit(cache=True, nogil=True)
@@ -259,3 +247,28 @@ def draw_clusters(
             for k in range(1, n):
                 share[k] += share[k - 1]
             out[b, q] = invert(share, n, uniforms[b, q])
+
+
+@njit(cache=True, nogil=True)
+def draw_own_clusters(
+    labels: Array,
+    first: Array,
+    near: Neighbours,
+    weights: Weights,
+    draw: Array,
+    uniforms: Array,
+    likeliest: bool,
+    out: Array,
+) -> None:
+    """A cluster of each query in a draw of its own, drawn by its weights or the likeliest."""
+    share = np.empty(labels.shape[1] + 1)
+    for q in range(len(out)):
+        b = draw[q]
+        n = first[b + 1] - first[b]
+        _cluster_weights(b, q, labels, first, near, weights, share)
+        if likeliest:
+            out[q] = np.argmax(share[:n])
+            continue
+        for k in range(1, n):
+            share[k] += share[k - 1]
+        out[q] = invert(share, n, uniforms[q])

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry
-from onlooker.prediction.kernels import Neighbours, sort_rows
+from onlooker.prediction.kernels import Neighbours
+
+
+class _Rows(NamedTuple):
+    """The neighbours of some states at any decay that reaches no farther."""
+
+    states: Array
+    radius: float
+    indptr: Array
+    node: Array
+    distance: Array
+    nearest: Array
 
 
 class NeighbourSearch:
@@ -20,6 +31,7 @@ class NeighbourSearch:
         self._geometry = geometry
         self._p = geometry.norm
         self._n_nodes = len(geometry.states)
+        self._found: _Rows | None = None
 
     @cached_property
     def _tree(self) -> Any:
@@ -36,10 +48,21 @@ class NeighbourSearch:
             n, k = index.shape
             indptr = np.arange(0, n * k + 1, k)
             return _neighbours(indptr, index.ravel(), decay.g(distance.ravel()), index[:, 0])
-        row, column, distance = self._within(states, decay.radius(tolerance))
+        radius = decay.radius(tolerance)
+        found = self._found  # one look: another thread may replace it
+        if found is None or found.states is not states or radius > found.radius:
+            found = self._found = self._sorted(states, radius)
+        keep = found.distance <= radius
+        indptr = np.concatenate([[0], np.cumsum(keep)])[found.indptr]
+        return _neighbours(indptr, found.node[keep], decay.g(found.distance[keep]), found.nearest)
+
+    def _sorted(self, states: Array, radius: float) -> _Rows:
+        """All nodes within `radius` of each state, nearest first."""
+        row, column, distance = self._within(states, radius)
+        order = np.lexsort([distance, row])
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(states)))])
-        index, distance = sort_rows(row, column, distance, indptr)
-        return _neighbours(indptr, index, decay.g(distance), self._nearest(states, 1)[0][:, 0])
+        nearest = self._nearest(states, 1)[0][:, 0]
+        return _Rows(states, radius, indptr, column[order], distance[order], nearest)
 
     def _nearest(self, states: Array, k: int) -> tuple[Array, Array]:
         """The `k` nearest nodes of each state, ``(n, k)``, nearest first, and their distances."""

@@ -47,13 +47,16 @@ class Clusters:
     first: Array
     counts: Array
     size: Array
+    n_regions: Array
+    share: Array
+    """The base measure of each draw times the number of behaviours."""
     hyper: dict[str, Array]
 
     @cached_property
     def policy(self) -> Array:
-        """``(ξ + α) / (ξ· + Aα)`` of every cluster."""
+        """``(ξ + α share) / (ξ· + Bα)`` of every cluster, over behaviours."""
         policy = np.empty(self.counts.shape)
-        kernels.normalise(self.counts, self.first, self.hyper["alpha"], policy)
+        kernels.normalise(self.counts, self.first, self.hyper["alpha"], self.share, policy)
         return policy
 
     @cached_property
@@ -67,9 +70,9 @@ class Clusters:
         return np.repeat(self.hyper["alpha"], np.diff(self.first))
 
     def thetas(self, rng: np.random.Generator) -> Array:
-        """``θ ~ Dir(ξ + α)`` of every cluster."""
+        """``θ ~ Dir(ξ + α share)`` of every cluster, over behaviours."""
         theta = np.empty(self.counts.shape)
-        kernels.draw_thetas(self.counts, self.alpha, theta, rng)
+        kernels.draw_thetas(self.counts, self.first, self.hyper["alpha"], self.share, theta, rng)
         return theta
 
     def take(self, chosen: Array) -> Clusters:
@@ -84,6 +87,8 @@ class Clusters:
             first,
             self.counts[rows],
             self.size[rows],
+            self.n_regions[rows],
+            self.share[chosen],
             hyper,
         )
 
@@ -161,7 +166,7 @@ class Predictor:
             yield from self._kept
             return
         rows = self._rows(self.draws.labels)
-        cost = np.maximum(rows * self.problem.n_actions, self.problem.n_nodes)
+        cost = np.maximum(rows * self.problem.n_behaviours, self.problem.n_nodes)
         block = np.cumsum(cost) // _ENTRIES
         kept, keep = [], self.keep_counts or block[0] == block[-1]
         for number in np.unique(block):
@@ -192,10 +197,10 @@ class Predictor:
 
     def _count(self, chosen: Array, rows: Array) -> Clusters:
         first = np.concatenate([[0], np.cumsum(rows)])
-        counts = np.zeros((first[-1], self.problem.n_actions), dtype=np.int32)
+        counts = np.zeros((first[-1], self.problem.n_behaviours), dtype=np.int32)
         size = np.zeros(first[-1], dtype=np.int64)
         labels = self.draws.labels[chosen].astype(np.int32)
-        actions = self.draws.actions[chosen].astype(np.int32)
+        actions = self.draws.behaviours[chosen].astype(np.int32)
         node_of = np.array(self.problem.node_of)  # kernels are compiled for writable arrays
         if self.starts is None:
             kernels.count_clusters(labels, actions, node_of, first, counts, size)
@@ -207,7 +212,37 @@ class Predictor:
                     labels[one], actions[one], node_of, first[b : b + 2], counts, size
                 )
         hyper = {name: values[chosen] for name, values in self.draws.hyper.items()}
-        return Clusters(chosen, labels, first, counts, size, hyper)
+        return Clusters(
+            chosen,
+            labels,
+            first,
+            counts,
+            size,
+            self._count_regions(chosen, labels, first),
+            self._shares(chosen),
+            hyper,
+        )
+
+    def _shares(self, chosen: Array) -> Array:
+        """The base measure of some draws, times the number of behaviours."""
+        kinds, problem = self.draws.kinds, self.problem
+        if kinds is not None:
+            sizes = np.bincount(problem.kind_of)
+            return np.asarray(problem.n_behaviours * (kinds[chosen] / sizes)[:, problem.kind_of])
+        base = problem.base_measure()
+        share = np.ones(problem.n_behaviours) if base is None else base.share[base.kind]
+        return np.tile(share, (len(chosen), 1))
+
+    def _count_regions(self, chosen: Array, labels: Array, first: Array) -> Array:
+        """``m_k``: regions of every cluster; 0 where draws have none."""
+        regions = self.draws.regions
+        if regions is None:
+            return np.zeros(first[-1], dtype=np.int64)
+        regions = regions[chosen]
+        largest = np.maximum.accumulate(regions, axis=1)
+        new = np.ones(regions.shape, dtype=bool)  # regions are numbered by first appearance
+        new[:, 1:] = regions[:, 1:] > largest[:, :-1]
+        return np.bincount((first[:-1, None] + labels)[new], minlength=first[-1])
 
     def _placed(
         self, clusters: Clusters, states: Array, rule: Rule
@@ -220,7 +255,7 @@ class Predictor:
         scales = clusters.hyper.get("scale")
         if scales is None:
             scales = np.full(len(clusters.index), reach.decay.known_scale)
-        for scale in np.unique(scales):
+        for scale in np.unique(scales)[::-1]:  # what the widest reaches serves all
             same = np.flatnonzero(scales == scale)
             group = clusters if len(same) == len(scales) else clusters.take(same)
             found = (replace(reach.decay, scale=float(scale)), rule.n_neighbors, reach.tolerance)
@@ -231,7 +266,11 @@ class Predictor:
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
         drawn = Drawn(
-            clusters.first, clusters.size, partial(self._hyper, clusters), rule.n_neighbors
+            clusters.first,
+            clusters.size,
+            clusters.n_regions,
+            partial(self._hyper, clusters),
+            rule.n_neighbors,
         )
         return self.prior.weights(drawn, rule.strategy)
 
@@ -245,15 +284,19 @@ class Predictor:
 
     @cached_property
     def at_nodes(self) -> Array:
-        """``(N, A)``: the posterior mean policy at the nodes."""
-        total = np.zeros((self.problem.n_nodes, self.problem.n_actions))
+        """``(N, B)``: the posterior mean behaviours at the nodes."""
+        total = np.zeros((self.problem.n_nodes, self.problem.n_behaviours))
         for clusters in self.blocks():
             kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
         return read_only(total / len(self.draws))
 
     def mean(self, states: Array, node: Array, rule: Rule) -> Array:
         """``(n, A)``: the posterior mean policy at `states`, as `place` gives them."""
-        mean = np.empty((len(states), self.problem.n_actions))
+        return self.problem.to_actions(states, self.behaviours(states, node, rule))
+
+    def behaviours(self, states: Array, node: Array, rule: Rule) -> Array:
+        """``(n, B)``: the same over behaviours."""
+        mean = np.empty((len(states), self.problem.n_behaviours))
         known = node >= 0
         mean[known] = self.at_nodes[node[known]]
         if not known.all():
@@ -261,7 +304,7 @@ class Predictor:
         return mean
 
     def _elsewhere(self, states: Array, rule: Rule) -> Array:
-        out = np.zeros((len(states), self.problem.n_actions))
+        out = np.zeros((len(states), self.problem.n_behaviours))
         if self.prior.reach is None and len(states) > 1:  # all such states are alike
             out[:] = self._elsewhere(states[:1], rule)
             return out
@@ -287,14 +330,14 @@ class Predictor:
         rows = self._rows(self.draws.labels[draws])
         for draw, n_rows in zip(draws, rows, strict=True):
             clusters = self._count(np.array([draw]), np.array([n_rows]))
-            policy = np.zeros((len(states), self.problem.n_actions))
+            policy = np.zeros((len(states), self.problem.n_behaviours))
             policy[known] = clusters.policy[clusters.labels[0, node[known]]]
             if len(others):
-                part = np.zeros((len(others), self.problem.n_actions))
+                part = np.zeros((len(others), self.problem.n_behaviours))
                 for group, near, weights in self._placed(clusters, others, rule):
                     self._add(group, near, weights, rule.strategy, part)
                 policy[~known] = part
-            yield policy
+            yield self.problem.to_actions(states, policy)
 
     def _add(
         self, group: Clusters, near: Neighbours, weights: Weights, strategy: Strategy, out: Array
@@ -307,7 +350,7 @@ class Predictor:
         elif strategy == "average":
             kernels.add_mixtures(*draws, group.policy, near, weights, out)
         else:  # the weights are the same in every draw, so each node may be averaged first
-            nodes = np.zeros((self.problem.n_nodes, self.problem.n_actions))
+            nodes = np.zeros((self.problem.n_nodes, self.problem.n_behaviours))
             kernels.add_policies(group.labels, group.first, group.policy, nodes)
             out += smooth(near, nodes)
 
@@ -325,7 +368,7 @@ class Predictor:
         n_values = repeats * len(self.draws)
         low = np.empty((len(states), self.problem.n_actions))
         high = np.empty_like(low)
-        for part in self._parts(len(states), n_values * self.problem.n_actions):
+        for part in self._parts(len(states), n_values * self.problem.n_behaviours):
             values = np.empty((n_values, *low[part].shape))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
@@ -334,7 +377,8 @@ class Predictor:
                 for repeat in range(repeats):
                     rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
                     at = repeat * len(self.draws) + clusters.index
-                    values[at] = clusters.thetas(for_theta)[rows]
+                    thetas = clusters.thetas(for_theta)[rows]
+                    values[at] = self.problem.to_actions(states[part], thetas)
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 
@@ -367,6 +411,43 @@ class Predictor:
                 rows = np.searchsorted(clusters.index, group.index)
                 chosen[np.ix_(rows, np.flatnonzero(other))] = picked
         return clusters.first[:-1, None] + chosen
+
+    def draw_own_rows(
+        self,
+        clusters: Clusters,
+        draw: Array,
+        states: Array,
+        node: Array,
+        rule: Rule,
+        uniforms: Array,
+    ) -> Array:
+        """``(n,)``: the row of a cluster of each state in a draw of its own.
+
+        Where clusters are drawn, a state's `uniforms` decide: those who keep theirs keep their
+        cluster for as long as its weight allows.
+        """
+        chosen = np.empty(len(states), dtype=np.int32)
+        known = node >= 0
+        chosen[known] = clusters.labels[draw[known], node[known]]
+        reach, weights = self.prior.reach, self._weights(clusters, rule)
+        scales = clusters.hyper.get("scale")
+        if scales is None:
+            fixed = 0.0 if reach is None else reach.decay.known_scale
+            scales = np.full(len(clusters.index), fixed)
+        own = scales[draw]
+        for scale in np.unique(own[~known]):
+            mine = np.flatnonzero(~known & (own == scale))
+            near = no_neighbours(len(mine))
+            if reach is not None:
+                decay = replace(reach.decay, scale=float(scale))
+                near = self._search.find(states[mine], decay, rule.n_neighbors, reach.tolerance)
+            picked = np.empty(len(mine), dtype=np.int32)
+            kernels.draw_own_clusters(
+                clusters.labels, clusters.first, near, weights, draw[mine], uniforms[mine],
+                rule.strategy == "map", picked,
+            )  # fmt: skip
+            chosen[mine] = picked
+        return clusters.first[draw] + chosen
 
     def _parts(self, n: int, cost: int = 0) -> Iterator[slice]:
         """Slices of `n` states that need no more numbers at a time than memory should hold."""

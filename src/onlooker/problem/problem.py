@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, read_only
+from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
-from onlooker.gibbs.arrays import Data
+from onlooker.gibbs.arrays import Base, BaseSums, Data, sum_base
 from onlooker.hyper import Prior
 from onlooker.missing.seen import Incomplete
 from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
+
+if TYPE_CHECKING:
+    from onlooker.repertoire.base import Kind, Policies
 
 _FAR = 5.0  # sigma
 _SAME = 1e-9  # log-likelihoods closer than this do not tell two actions apart
@@ -32,19 +36,22 @@ class Paths(NamedTuple):
 
 
 class Problem:
-    """Transitions between nodes, with the likelihood of each under every action.
+    """Transitions between nodes, with the likelihood of each under every behaviour.
 
-    All that inference needs: finite or continuous, one trajectory or a thousand.
+    All that inference needs: finite or continuous, one trajectory or a thousand. Without a
+    repertoire, behaviours are the actions.
 
     Parameters
     ----------
     node_of
         ``(M,)``: the node where each transition starts.
     loglik
-        ``(M, A)``: ``ln T(s' | s, j)`` of each transition under every action, ``-inf`` allowed.
+        ``(M, B)``: ``ln p(s' | s, b)`` of each transition under every behaviour, ``-inf`` allowed.
     states
         ``(N,)`` integers or ``(N, d)`` floats: the state of every node. Each distinct state is
         one node. Without it, nodes are the integers up to the largest in `node_of`.
+    base
+        ``(B,)``: the mean of the controllers' prior, above 0 and with sum 1; None: all alike.
 
     Examples
     --------
@@ -54,11 +61,11 @@ class Problem:
     Problem(3 nodes, 3 transitions, 8 actions)
     """
 
-    def __init__(self, node_of: Any, loglik: Any, states: Any = None) -> None:
-        self._set(node_of, loglik, states)
+    def __init__(self, node_of: Any, loglik: Any, states: Any = None, base: Any = None) -> None:
+        self._set(node_of, loglik, states, base)
         self._warn_of_unidentifiable()
 
-    def _set(self, node_of: Any, loglik: Any, states: Any) -> None:
+    def _set(self, node_of: Any, loglik: Any, states: Any, base: Any = None) -> None:
         if isinstance(node_of, Demonstrations) or isinstance(loglik, Dynamics):
             raise TypeError(
                 "Problem takes node_of and loglik; for demonstrations and dynamics use "
@@ -81,7 +88,16 @@ class Problem:
         self._refuse_repeated_states()
         self.node_of = read_only(node_of.astype(np.int64))
         self.first_guess = read_only(_check_loglik(loglik, len(node_of)))
-        """``(M, A)``: `loglik`, or, where states are unseen, that of where chains start."""
+        """``(M, B)``: `loglik`, or, where states are unseen, that of where chains start."""
+        n_behaviours = self.first_guess.shape[1]
+        self.base = read_only(_check_base(base, n_behaviours))
+        """``(B,)``: the mean of the controllers' prior; with kinds, where each has as much."""
+        self.kinds = ["actions"]
+        """Names of the kinds of behaviours."""
+        self.kind_of = read_only(np.zeros(n_behaviours, dtype=np.int64))
+        """``(B,)``: the kind of each behaviour."""
+        self.policies: Policies | None = None
+        """``π_b(a | s)``; None where behaviours are the actions."""
         self.dynamics: Dynamics | None = None
         self.next_states: Array | None = None
         self.paths: Paths | None = None
@@ -104,6 +120,7 @@ class Problem:
         nodes: Literal["visited", "all"] | Any = "visited",
         *,
         observation_noise: float | Prior | None = None,
+        repertoire: Sequence[Kind] | Policies | Literal["auto"] | None = None,
     ) -> Self:
         """Build the problem from what was seen and how the world moves.
 
@@ -123,6 +140,10 @@ class Problem:
             a prior infers it (``posterior.hyper["observation_noise"]``). Positions are then
             unknown, and so are those that were not seen; the nodes stay where they were seen, or
             on the straight line between those that were.
+        repertoire
+            What controllers are distributions over: kinds of behaviours, such as ``[Actions(),
+            Blurs(), Goals()]`` (`onlooker.repertoire`), each kind with a mass that is inferred;
+            ``"auto"``: all that the dynamics offers. None: the actions alone.
         """
         if not isinstance(demos, Demonstrations):
             demos = Demonstrations(demos)
@@ -145,14 +166,21 @@ class Problem:
                 f"{demos.n_transitions} transitions and {dynamics.n_actions} actions"
             )
         node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
+        policies = None
+        by_behaviour = loglik
+        if repertoire is not None:
+            policies = _policies(repertoire, dynamics, demos, incomplete)
+            by_behaviour = policies.log_likelihood(states, loglik)
         problem = cls.__new__(cls)
-        problem._set(node_of_state[demos.transition_starts()], loglik, node_states)
+        problem._set(node_of_state[demos.transition_starts()], by_behaviour, node_states)
         problem.set_world(dynamics, next_states)
+        if policies is not None:
+            problem.set_repertoire(policies)
         problem.incomplete = incomplete
         problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
         if incomplete is None:  # else the likelihoods are those of a first guess
             problem._warn_of_unidentifiable()
-            _warn_of_misfit(dynamics, problem.loglik)
+            _warn_of_misfit(dynamics, loglik)
         return problem
 
     def set_world(self, dynamics: Dynamics | None, next_states: Array | None) -> None:
@@ -160,9 +188,54 @@ class Problem:
         self.dynamics = dynamics
         self.next_states = None if next_states is None else read_only(next_states)
 
+    def set_repertoire(self, policies: Policies) -> None:
+        """Keep what the behaviours do, and of which kinds they are."""
+        if policies.n_behaviours != self.n_behaviours:
+            raise ValueError(
+                f"the repertoire has {policies.n_behaviours} behaviours, the likelihoods have "
+                f"{self.n_behaviours}"
+            )
+        self.set_kinds(policies.kinds, policies.kind_of)
+        self._behaviours = policies.names
+        if not policies.are_actions:
+            self.policies = policies
+
+    def set_kinds(self, kinds: list[str], kind_of: Array) -> None:
+        """Sort the behaviours into kinds, whose masses are inferred if there are several."""
+        sizes = np.bincount(kind_of, minlength=len(kinds))
+        if kind_of.shape != (self.n_behaviours,) or len(sizes) > len(kinds) or not sizes.all():
+            raise ValueError("kind_of must have a kind for each behaviour, and each kind one")
+        self.kinds, self.kind_of = list(kinds), read_only(kind_of.astype(np.int64))
+        self.base = read_only(1 / (len(kinds) * sizes[kind_of]))
+
+    @property
+    def behaviours(self) -> list[str]:
+        """A name for each behaviour."""
+        if self._behaviours is None:
+            from onlooker.dynamics.actions import action_names
+
+            self._behaviours = action_names(self.dynamics, self.n_behaviours)
+        return list(self._behaviours)
+
+    _behaviours: list[str] | None = None
+
+    def base_measure(self, masses: Array | None = None) -> Base | None:
+        """The base measure for the kernels, given the masses of the kinds; None: all alike."""
+        if masses is not None:
+            sizes = np.bincount(self.kind_of)
+            return Base(self.n_behaviours * masses / masses.sum() / sizes, np.array(self.kind_of))
+        if (self.base == self.base[0]).all():
+            return None
+        values, kind = np.unique(self.base, return_inverse=True)
+        return Base(self.n_behaviours * values, kind)
+
+    def to_actions(self, states: Array, weights: Array) -> Array:
+        """``(..., n, A)``: ``Σ_b weights[..., n, b] π_b(a | s_n)`` at `states`."""
+        return weights if self.policies is None else self.policies.mixed(states, weights)
+
     @property
     def loglik(self) -> Array:
-        """``(M, A)``: ``ln T(s' | s, j)`` of each transition under every action.
+        """``(M, B)``: ``ln p(s' | s, b)`` of each transition under every behaviour.
 
         Refused where states were not seen, or not exactly: it differs from draw to draw.
         """
@@ -200,18 +273,29 @@ class Problem:
     @property
     def n_actions(self) -> int:
         """Number of actions, A."""
+        return self.n_behaviours if self.policies is None else self.policies.n_actions
+
+    @property
+    def drawn(self) -> str:
+        """What is drawn of every transition, as draws call it: its action or its behaviour."""
+        return "actions" if self.policies is None else "behaviours"
+
+    @property
+    def n_behaviours(self) -> int:
+        """Number of behaviours, B: of actions, if there is no repertoire."""
         return int(self.first_guess.shape[1])
 
     def __repr__(self) -> str:
+        more = "" if self.policies is None else f", {self.n_behaviours} behaviours"
         return (
             f"Problem({self.n_nodes} nodes, {self.n_transitions} transitions, "
-            f"{self.n_actions} actions)"
+            f"{self.n_actions} actions{more})"
         )
 
     @property
     def unidentifiable_share(self) -> float:
         """Share of the transitions that are equally likely under every action."""
-        if self.n_actions == 1:
+        if self.n_behaviours == 1:
             return 0.0
         spread = self.loglik.max(axis=1) - self.loglik.min(axis=1)
         return float(np.mean(spread < _SAME))
@@ -234,7 +318,8 @@ class Problem:
         likelihood -= log_scale[:, None]
         np.exp(likelihood, out=likelihood)
         first = np.concatenate([[0], np.cumsum(counts)])
-        return Layout(self, nodes, Data(first, likelihood, order, log_scale))
+        likelihood, row = _share_rows(likelihood, place_of[order])
+        return Layout(self, nodes, Data(first, likelihood, row, order, log_scale))
 
     def for_chain(self, chain: int) -> Problem:
         """The problem that a chain sees: the same for all."""
@@ -261,6 +346,14 @@ class Layout:
         return len(self.nodes)
 
     @cached_property
+    def base_sums(self) -> BaseSums:
+        """Sums of likelihoods over the behaviours of one share."""
+        n_kinds = len(self.problem.kinds)
+        base = self.problem.base_measure(np.ones(n_kinds) if n_kinds > 1 else None)
+        kind = np.zeros(self.problem.n_behaviours, dtype=np.int64) if base is None else base.kind
+        return sum_base(self.data.likelihood, kind)
+
+    @cached_property
     def place(self) -> Array:
         """Where each of the problem's nodes lies."""
         place = np.empty(self.n_nodes, dtype=np.int64)
@@ -272,6 +365,51 @@ class Layout:
         out = np.empty_like(values)
         out[self.nodes] = values
         return out
+
+
+def _share_rows(likelihood: Array, place: Array) -> tuple[Array, Array]:
+    """Likelihoods of which equal ones at one place are kept once, and the row of each transition.
+
+    Rows are told apart by a weighted sum, then compared. Where few are equal, all are kept.
+    """
+    n, n_actions = likelihood.shape
+    key = likelihood @ (1.0 + np.sqrt(np.arange(2.0, n_actions + 2.0)))
+    by_key = np.lexsort([key, place])
+    before, after = by_key[:-1], by_key[1:]
+    same = (key[before] == key[after]) & (place[before] == place[after])
+    if np.count_nonzero(same) < n // 4:
+        return likelihood, np.arange(n)
+    same[same] = (likelihood[before[same]] == likelihood[after[same]]).all(axis=1)
+    new = np.concatenate([[True], ~same])
+    row = np.empty(n, dtype=np.int64)
+    row[by_key] = np.cumsum(new) - 1
+    return likelihood[by_key[new]], row
+
+
+def _policies(repertoire: Any, dynamics: Any, demos: Demonstrations, incomplete: Any) -> Policies:
+    """The policies of a repertoire; refused where likelihoods of actions differ between draws."""
+    from onlooker.repertoire.base import Policies
+    from onlooker.repertoire.making import make_policies
+
+    if incomplete is not None or unknown_parameters(dynamics):
+        what = "states were not seen exactly" if incomplete is not None else "dynamics are unknown"
+        raise ValueError(f"repertoire must be None where {what}: actions alone are inferred there")
+    if isinstance(repertoire, Policies):
+        return repertoire
+    return make_policies(repertoire, dynamics, demos)
+
+
+def _check_base(base: Any, n: int) -> Array:
+    if base is None:
+        return np.full(n, 1 / n)
+    base = finite_array("base", base, ndim=1)
+    if base.shape != (n,) or (base <= 0).any() or abs(base.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"base must be ({n},) numbers above 0 with sum 1, one for each column of loglik, got "
+            f"shape {base.shape} with smallest {base.min(initial=np.inf):.6g} and sum "
+            f"{base.sum():.6g}"
+        )
+    return np.asarray(base / base.sum())
 
 
 def _own_names(names: Array) -> Array | None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, Setting, SettingError, one_of, prefixed
-from onlooker.files import write_atomically
+from onlooker.checks import Array, Setting, SettingError, one_of, prefixed, stored_offsets
+from onlooker.files import DamagedFileError, read_array, read_arrays, write_atomically
 from onlooker.reading.cleaning import clean
 from onlooker.reading.states import as_trajectory, is_hidden, require_same_kind
 from onlooker.reading.tracks import (
@@ -27,7 +26,6 @@ from onlooker.reading.unseen import trim
 from onlooker.warnings import TrackWarning, warn
 
 _FORMAT = 1
-_UNREADABLE = (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def write_archive(path: str | os.PathLike[str], tracks: Tracks) -> None:
@@ -76,13 +74,9 @@ def read_npy(path: str | os.PathLike[str], missing: Missing = "error", **cleanin
     if cleaning:
         raise SettingError("an npy file has nothing to clean; leave out ", Setting(min(cleaning)))
     name = os.fspath(path)
-    with Path(path).open("rb") as file:
-        try:
-            array = np.load(file, allow_pickle=False)
-        except _UNREADABLE as error:
-            raise ValueError(f"{name} is not a NumPy array, or is damaged: {error}") from error
-    if not isinstance(array, np.ndarray):
+    if zipfile.is_zipfile(path):
         raise ValueError(f"{name} is an archive of arrays; call it .npz")
+    array = read_array(path)
     return from_arrays(name, list(array) if array.ndim == 3 else [array], None, missing)
 
 
@@ -130,15 +124,13 @@ def from_arrays(
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
-    with Path(path).open("rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (*_UNREADABLE, AttributeError) as error:
-            raise ValueError(
-                f"{os.fspath(path)} was not written by Demonstrations.save or numpy.savez, "
-                "or is damaged"
-            ) from error
+    try:
+        return read_arrays(path)
+    except DamagedFileError as error:
+        raise DamagedFileError(
+            f"{os.fspath(path)} was not written by Demonstrations.save or numpy.savez, "
+            f"or is damaged: {error.__cause__}"
+        ) from error
 
 
 def _saved(name: str, arrays: dict[str, Array]) -> Tracks:
@@ -147,15 +139,12 @@ def _saved(name: str, arrays: dict[str, Array]) -> Tracks:
     if arrays["format"] != _FORMAT:
         raise ValueError(f"{name} has format {arrays['format']}, expected {_FORMAT}")
     states, offsets = arrays.get("states", np.array(0)), arrays["offsets"]
-    if (
-        states.ndim == 0
-        or offsets.ndim != 1
-        or offsets.dtype.kind not in "iu"
-        or len(offsets) < 2
-        or offsets[0] != 0
-        or offsets[-1] != len(states)
-    ):
-        raise ValueError(f"{name} is damaged: its offsets do not fit its states")
+    if states.ndim == 0:
+        raise ValueError(f"{name} is damaged: it has no states")
+    try:
+        stored_offsets("offsets", offsets, len(states))
+    except ValueError as error:
+        raise ValueError(f"{name} is damaged: {error}") from error
     names, times = arrays.get("names"), arrays.get("times")
     for what, array, length in (
         ("names", names, len(offsets) - 1),
@@ -163,9 +152,16 @@ def _saved(name: str, arrays: dict[str, Array]) -> Tracks:
     ):
         if array is not None and array.shape != (length,):
             raise ValueError(f"{name} is damaged: its {what} do not fit its states")
+    if (names is not None and names.dtype.kind != "U") or (
+        times is not None and times.dtype.kind not in "iufmM"
+    ):
+        raise ValueError(f"{name} is damaged: its names are not text, or its times not times")
     infer = "missing" in arrays
-    pieces = enumerate(np.split(states, offsets[1:-1]))
-    parts = [as_trajectory(i, part, infer=infer) for i, part in pieces]
+    try:
+        pieces = enumerate(np.split(states, offsets[1:-1]))
+        parts = [as_trajectory(i, part, infer=infer) for i, part in pieces]
+    except (ValueError, TypeError) as error:
+        raise prefixed(f"{name}: ", error) from error
     return Tracks(np.concatenate(parts), offsets, names, times)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from onlooker.files import Unpacked
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tables import TableReader
 from onlooker.reading.tracks import Cleaning, Table, Tracks
@@ -87,8 +90,13 @@ def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd
     if trajectory is not None and isinstance(dtype, dict):
         # As text, names are what the file says, whichever numbers stand in the same piece.
         options["dtype"] = {trajectory: "str"} | dtype
-    with pd.read_csv(path, chunksize=_CHUNK, **options) as pieces:
-        yield from pieces
+    suffix = Path(path).suffix if isinstance(path, str | os.PathLike) else ""
+    with contextlib.ExitStack() as stack:
+        if suffix in _OPENERS and "compression" not in options and os.path.exists(path):
+            packed: Any = _OPENERS[suffix](path, "rb")
+            unpacked = io.BufferedReader(Unpacked(packed, path), 1 << 20)
+            path = stack.enter_context(unpacked)
+        yield from stack.enter_context(pd.read_csv(path, chunksize=_CHUNK, **options))
 
 
 def _check_header(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from onlooker.checks import Setting, SettingError
+from onlooker.checks import ChoiceError, Setting, SettingError, prefixed
 from onlooker.reading.archives import read_npy, read_npz
 from onlooker.reading.csv import read_csv
 from onlooker.reading.gpx import read_gpx
@@ -27,7 +27,22 @@ def read_tracks(
     time: str | None = None,
     **options: Any,
 ) -> Tracks:
-    """Read a file of any kind; see `Demonstrations.read`."""
+    """Read a file of any kind; see `Demonstrations.read`. Errors name the file."""
+    try:
+        return _read(path, states, trajectory, time, options)
+    except ChoiceError:  # of an argument
+        raise
+    except (ValueError, TypeError) as error:
+        raise prefixed("" if Path(path).name in str(error) else f"{path}: ", error) from error
+
+
+def _read(
+    path: str | os.PathLike[str],
+    states: str | Sequence[str] | None,
+    trajectory: str | None,
+    time: str | None,
+    options: dict[str, Any],
+) -> Tracks:
     kind = file_kind(path)
     if kind in ("csv", "tsv", "parquet"):
         if states is None:

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker.checks import Array, Setting, SettingError, prefixed
+from onlooker.checks import Array, Setting, SettingError, boolean, require_texts
 from onlooker.reading.csv import load_csv
 from onlooker.reading.kinds import file_kind, read_tracks
 from onlooker.reading.tables import load_parquet
-from onlooker.reading.tracks import Tracks
+from onlooker.reading.tracks import Cleaning, Tracks
 
 _FORMER = {"every": "interval", "longest": "max_gap"}  # names of cleaning in stores of version 0.1
 
@@ -54,10 +54,16 @@ class Reading:
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Undo `to_dict`, of earlier versions too."""
         cleaning = {_FORMER.get(name, name): value for name, value in stored["cleaning"].items()}
-        return cls(**{**stored, "cleaning": cleaning})
+        reading = cls(**{**stored, "cleaning": cleaning})
+        Cleaning(**cleaning)
+        named = [name for name in (reading.trajectory, reading.time) if name is not None]
+        require_texts("columns", [*named, *(reading.states or [])])
+        boolean("geographic", reading.geographic)
+        boolean("line", reading.line)
+        return reading
 
     def read(self, path: Path) -> Tracks:
-        """Read a file; errors name it."""
+        """Read a file."""
         require_file(path)
         options = dict(self.cleaning)
         kind = file_kind(path)
@@ -65,10 +71,7 @@ class Reading:
             options.setdefault("periodic", {self.states[0]: 360.0})
         if self.line and kind in ("csv", "tsv") and self.states:
             options["dtype"] = dict.fromkeys(self.states, "float64")
-        try:
-            tracks = read_tracks(path, self.states, self.trajectory, self.time, **options)
-        except (ValueError, TypeError) as error:
-            raise prefixed("" if path.name in str(error) else f"{path}: ", error) from error
+        tracks = read_tracks(path, self.states, self.trajectory, self.time, **options)
         return tracks.as_positions() if self.line else tracks
 
     def read_points(self, path: Path) -> Array:

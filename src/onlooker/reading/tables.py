@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, require_memory
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tracks import Cleaning, Table, Tracks
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_CELL = 32  # bytes of a cell, while it is read
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -318,12 +319,13 @@ def load_parquet(
     state_columns, others = column_names(states, trajectory, time)
     columns = list(dict.fromkeys(state_columns + others))
     try:
+        _refuse_many_rows(path, len(columns))
         frame = pd.read_parquet(path, columns=columns)
     except ImportError as error:
         raise ImportError(
             "reading parquet needs pyarrow: pip install 'onlooker[parquet]'"
         ) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, KeyError, TypeError) as error:  # the last two of damaged notes
         if isinstance(error, FileNotFoundError):
             raise
         for name in columns:
@@ -334,6 +336,17 @@ def load_parquet(
                 ) from error
         raise ValueError(f"cannot read {os.fspath(path)}: {error}") from error
     return load_dataframe(frame, states, trajectory, time)
+
+
+def _refuse_many_rows(path: str | os.PathLike[str], n_columns: int) -> None:
+    """Refuse more rows than fit into memory: a few kilobytes may claim billions that are alike."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        n_rows = file.metadata.num_rows
+    require_memory(
+        n_rows * n_columns * _CELL, f"its {n_rows:,} rows", "split the file into several"
+    )
 
 
 def _parquet_columns(path: str | os.PathLike[str]) -> list[str]:

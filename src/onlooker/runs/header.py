@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import platform
 import shlex
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
 
 from onlooker._version import __version__
-from onlooker.checks import Array, SettingError
+from onlooker.checks import Array, SettingError, one_of
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
-from onlooker.files import CannotDecode, within
-from onlooker.inference.runner import Schedule
+from onlooker.files import CannotDecode, parse_json, refusing_damage, within
+from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
 from onlooker.problem import Paths, Problem
+from onlooker.runs.checking import check_dynamics, check_prior, check_problem
 from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
 
@@ -32,6 +34,19 @@ HEADER = "run.json"
 _KINDS = ("class", "opaque")
 _GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "blocked": False, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
+_TYPES = {
+    "versions": dict,
+    "created": str,
+    "fingerprint": str,
+    "problem": dict,
+    "prior": dict,
+    "prior_text": str,
+    "options": dict,
+    "seed": str,
+    "draws": int,
+    "chains": int,
+}
+_OPTIONS = {"collapsed": bool, "tune": int, "thin": int}
 
 
 class StoreMismatchError(SettingError):
@@ -48,6 +63,11 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
     identity = {"prior": encode(target.prior, "prior", arrays), "options": options}
     identity["seed"] = str(schedule.seed)  # larger than JavaScript's numbers
     ends = {} if problem.next_states is None else {"next_states": problem.next_states}
+    if problem.base_measure() is not None:
+        arrays["base"] = problem.base
+    if len(problem.kinds) > 1:
+        arrays["kind_of"] = problem.kind_of
+        identity["kinds"] = problem.kinds
     if problem.incomplete is not None:
         seen = problem.incomplete
         arrays |= {"seen.observed": seen.observed, "seen.offsets": seen.offsets}
@@ -73,16 +93,30 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
             "nodes": problem.n_nodes,
             "transitions": problem.n_transitions,
             "actions": problem.n_actions,
+            **({} if problem.policies is None else {"behaviours": problem.n_behaviours}),
             "dimensions": None if problem.states.ndim == 1 else problem.states.shape[1],
         },
         "prior_text": repr(target.prior),
         "dynamics": encode_dynamics(problem.dynamics, arrays),
+        "repertoire": _repertoire(problem, arrays),
         **identity,
         "draws": schedule.draws,
+        "end": schedule.end,
         "chains": schedule.chains,
         "command": _command(),
     }
     return header, arrays
+
+
+def _repertoire(problem: Problem, arrays: dict[str, Array]) -> dict[str, Any] | None:
+    """What the behaviours do; those of the user's own where it may be asked for."""
+    if problem.policies is None:
+        return None
+    from onlooker.repertoire.making import encode_policies
+
+    n_states = getattr(problem.dynamics, "n_states", None)
+    states = problem.states if n_states is None else np.arange(n_states)
+    return encode_policies(problem.policies, states, arrays)
 
 
 def _command() -> str | None:
@@ -98,7 +132,7 @@ def _without_gone(stored: dict[str, Any]) -> dict[str, Any]:
     for name, value in stored.items():
         kind = value.get("class") if isinstance(value, dict) else None
         if value != _GONE.get(name, value) or kind in ("PerController", "DirichletMixture"):
-            raise ValueError(
+            raise StoreMismatchError(
                 f"the run was made with {name}={kind or repr(value)}, which this version of "
                 "onlooker no longer has; open it with the version that made it"
             )
@@ -111,21 +145,31 @@ def restore_run(
     prior: PartitionPrior[Any] | None,
     dynamics: Dynamics | None,
 ) -> tuple[Target, Schedule]:
-    """Undo `describe_run`."""
+    """Undo `describe_run`; nothing that a file says reaches a kernel unchecked."""
     with warnings.catch_warnings():  # it was told when the problem was made
         warnings.simplefilter("ignore", UnidentifiableActionsWarning)
-        problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"])
-    dynamics = dynamics or decode_dynamics(header["dynamics"], arrays)
+        problem = Problem(arrays["node_of"], arrays["loglik"], arrays["states"], arrays.get("base"))
+    given, dynamics = dynamics, dynamics or decode_dynamics(header["dynamics"], arrays)
     problem.set_world(dynamics, arrays.get("next_states"))
+    if header.get("repertoire") is not None:  # older stores have none
+        from onlooker.repertoire.making import decode_policies
+
+        problem.set_repertoire(decode_policies(header["repertoire"], problem.states, arrays))
+    elif "kinds" in header:
+        problem.set_kinds(header["kinds"], arrays["kind_of"])
     if "observation_noise" in header:
         noise = decode(header["observation_noise"], arrays)
         problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
     names = arrays.get("trajectory_names")
     problem.paths = Paths(**paths, names=names) if paths else None
+    check_problem(problem)
+    if given is None:
+        check_dynamics(problem)
     if prior is None:
         try:
             prior = decode(_without_gone(header["prior"]), arrays)
+            check_prior(prior, problem)
         except CannotDecode:
             prior = UnknownPrior(header["prior_text"])
     stored = _without_gone(header["options"])
@@ -135,6 +179,7 @@ def restore_run(
         chains=header["chains"],
         thin=stored["thin"],
         seed=int(header["seed"]),
+        end=one_of("end", header.get("end", "draws"), get_args(End)),  # older stores have none
     )
     concentration = decode(stored["concentration"], arrays)
     return Target(problem, prior, concentration, stored["collapsed"]), schedule
@@ -179,11 +224,24 @@ def check_header(header: Any, path: Path) -> dict[str, Any]:
     """A header that this version can read."""
     if not isinstance(header, dict) or header.get("what") != "onlooker run":
         raise ValueError(f"{path} was not written by onlooker")
-    if header["format"] != FORMAT:
-        raise StoreMismatchError(
-            f"{path} has format {header['format']}, this version of onlooker reads {FORMAT}; "
-            f"use onlooker {header['versions']['onlooker']}"
-        )
+    with refusing_damage(path):
+        if header["format"] != FORMAT:
+            raise StoreMismatchError(
+                f"{path} has format {header['format']}, this version of onlooker reads {FORMAT}; "
+                f"use onlooker {header['versions']['onlooker']}"
+            )
+        for name, kind, part in (
+            *((name, kind, header) for name, kind in _TYPES.items()),
+            *((name, kind, header["options"]) for name, kind in _OPTIONS.items()),
+        ):
+            if type(part[name]) is not kind:
+                raise ValueError(f"its {name} is {part[name]!r}")
+        if min(header["draws"], header["chains"], header["options"]["thin"]) < 1:
+            raise ValueError("it has no draws, no chains or no thinning")
+        for name in {"onlooker", *header["versions"]}:
+            version = header["versions"].get(name)
+            if not isinstance(version, str):
+                raise ValueError(f"its version of {name} is {version!r}")
     return header
 
 
@@ -191,6 +249,8 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The header of a store; None where there is none yet."""
     file = Path(path) / HEADER
     try:
-        return check_header(json.loads(file.read_text(encoding="utf-8")), Path(path))
+        with refusing_damage(file):
+            header = parse_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    return check_header(header, Path(path))

@@ -11,6 +11,7 @@ from scipy import sparse
 from onlooker.checks import Array, as_policy, finite_array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
+from onlooker.dynamics.actions import compass_point
 from onlooker.dynamics.rollout import draw_actions, roll_out
 from onlooker.planning import policy_iteration
 from onlooker.worlds.circular import circular_expert
@@ -191,13 +192,16 @@ def grid_dynamics(
     reach = math.ceil(step + 6 * sigma) + (size if is_dense else 0)
     along_x = [_axis_table(size, step * np.cos(angle), sigma, reach) for angle in angles]
     along_y = [_axis_table(size, step * np.sin(angle), sigma, reach) for angle in angles]
+    points = [compass_point(90 - math.degrees(angle)) for angle in angles]
+    about: Any = ("circle", points if 16 % n_actions == 0 else None)
     if is_dense:
         x = np.array([table.toarray() for table in along_x])
         y = np.array([table.toarray() for table in along_y])
         table = np.einsum("aik,ajl->ijakl", x, y)
-        return TabularDynamics(table.reshape(size**2, n_actions, size**2))
+        return TabularDynamics(table.reshape(size**2, n_actions, size**2), *about)
     pairs = zip(along_x, along_y, strict=True)
-    return TabularDynamics([sparse.csr_array(sparse.kron(x, y, format="csr")) for x, y in pairs])
+    matrices = [sparse.csr_array(sparse.kron(x, y, format="csr")) for x, y in pairs]
+    return TabularDynamics(matrices, *about)
 
 
 def _axis_table(size: int, shift: float, sigma: float, reach: int) -> sparse.csr_array:

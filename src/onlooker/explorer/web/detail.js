@@ -141,13 +141,13 @@
     return [el("label", {}, "Trajectory", input), list];
   }
 
-  // The trajectory as a whole, among simulations of itself.
+  // The trajectory as a whole, among all of the run.
   function judged(run, k) {
     if (!run.anomaly) return null;
     const { score, p_combined, p_change, onset, end, n_unexplained } = run.anomaly[k];
-    const words = [`Score ${number(score)} (0 is usual, above 3 is rare); of simulated trajectories ${percent(p_combined)} are as odd in some respect.`];
+    const words = [`Score ${number(score)}${p_combined === null ? "" : `; of the trajectories of this run ${percent(p_combined)} are as odd in some respect`}.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
-    if (p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
+    if (p_change !== null && p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
     return el("p", {}, words.join(" "));
   }
 
@@ -165,7 +165,7 @@
     return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
   }
 
-  // The oddest trajectory: fewest simulations of it are as odd; of several, that of the largest score.
+  // The oddest trajectory: fewest others are as odd; of several, that of the largest score.
   onlooker.oddest = (run) => {
     const rank = run.anomaly.map(({ p_combined, score }, k) => ({ k, p: p_combined ?? 1, score: score ?? Infinity })); // null: infinite
     rank.sort((a, b) => a.p - b.p || (a.score === b.score ? a.k - b.k : b.score - a.score));
@@ -173,10 +173,10 @@
   };
 
   function whyOddest(run) {
-    if (run.anomaly) return "The trajectory of which the fewest simulations are as odd";
-    if (run.run.growing) return "Trajectories are compared with simulations once the run has ended";
-    if (run.data.unseen) return "Trajectories are not compared with simulations where states were not seen";
-    if (!run.complete) return "Trajectories are still being compared with simulations";
-    return "The trajectories of this run were not simulated: it has too many steps, or its dynamics are not stored";
+    if (run.anomaly) return "The trajectory that the fewest others of this run are as odd as";
+    if (run.run.growing) return "Trajectories are compared once the run has ended";
+    if (run.data.unseen) return "Trajectories are not compared where states were not seen";
+    if (!run.complete) return "Trajectories are still being compared";
+    return "The trajectories of this run were not compared: it has too many steps, or its dynamics are not stored";
   }
 })();

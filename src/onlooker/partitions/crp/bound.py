@@ -25,7 +25,7 @@ class BoundRestaurant(Bound[Nothing]):
         self.layout = layout
         self.gamma = gamma
 
-    def start(self, rng: np.random.Generator) -> Start[Nothing]:
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Nothing]:
         """Labels are uniform over a few clusters."""
         n_start = min(_N_START, self.layout.n_nodes)
         drawn = rng.integers(n_start, size=self.layout.n_nodes)
@@ -43,6 +43,11 @@ class BoundRestaurant(Bound[Nothing]):
     def log_prior(self, state: State[Nothing]) -> float:
         """``ln p(z | γ)``."""
         return log_partition(state.hyper["gamma"], state.counts.size)
+
+    def check(self, state: State[Nothing]) -> None:
+        """A cluster without nodes is closed."""
+        if not state.counts.size[state.slots.order[: state.slots.n[0]]].all():
+            raise ValueError("slots.n counts a slot without nodes")
 
 
 class RestaurantIndicators(Update[Nothing]):

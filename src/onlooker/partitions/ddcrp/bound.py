@@ -9,22 +9,26 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.gibbs.arrays import smallest_int
-from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
+from onlooker.gibbs.slices import (
+    metropolis_from_prior,
+    scattered_start_of,
+    slice_sample_log,
+)
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
 from onlooker.hyper import Prior
-from onlooker.partitions.base import Bound, Hyper, Start
+from onlooker.partitions.base import Bound, Hyper, Start, require_slots
 from onlooker.partitions.ddcrp.prior import MAX_REASSIGNED
 from onlooker.partitions.links.arrays import Forest
-from onlooker.partitions.links.forest import make_forest
+from onlooker.partitions.links.forest import check_forest, make_forest
 from onlooker.partitions.links.kernels import (
     Shortcuts,
     log_link_normaliser,
-    most_similar,
     update_links,
 )
 from onlooker.partitions.links.scales import log_links
 from onlooker.partitions.links.similarities import InferredDecay, Similarities
+from onlooker.partitions.links.starts import ALONE, NEAREST, scattered_links
 from onlooker.partitions.links.summed import summed_pass
 from onlooker.problem import Layout
 
@@ -64,7 +68,7 @@ class BoundLinks(Bound[Forest]):
         similarities: Similarities,
         nu: Hyper,
         *,
-        start: Literal["nearest", "self"] = "nearest",
+        start: Literal["scattered", "nearest", "self"] = "scattered",
         self_link_step: Literal["slice", "metropolis"] = "slice",
         passes: int = 0,
         shortcuts: Shortcuts | None = None,
@@ -72,22 +76,24 @@ class BoundLinks(Bound[Forest]):
         self.layout = layout
         self.similarities = similarities
         self.nu = nu
-        self.start_at = start
+        self.scattered = start == "scattered"
+        self._kind = {"nearest": NEAREST, "self": ALONE}.get(start)
         self.self_link_step = self_link_step
         self.passes = passes
         self.shortcuts = shortcuts or shortcuts_for(layout.n_nodes)
 
-    def start(self, rng: np.random.Generator) -> Start[Forest]:
-        """Nodes link to their nearest neighbours, or to themselves."""
-        links = np.arange(self.layout.n_nodes)
-        if self.start_at == "nearest":
-            most_similar(links, self.similarities.start_graph())
-        forest, labels, slots = make_forest(links)
-        hyper = {"nu": self._start_nu(), **self.similarities.start_hyper()}
-        return Start(labels, slots, forest, hyper)
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Forest]:
+        """Links of the chain's kind, or all chains' the same."""
+        kind = chain if self._kind is None else self._kind
+        elsewhere = rng if self.scattered and chain > 0 else None
+        decay, graph = self.similarities.start(elsewhere)
+        forest, labels, slots = make_forest(scattered_links(kind, graph, rng))
+        return Start(labels, slots, forest, {"nu": self._start_nu(elsewhere), **decay})
 
-    def _start_nu(self) -> float:
-        """1 as in the paper, where the prior allows it."""
+    def _start_nu(self, elsewhere: np.random.Generator | None) -> float:
+        """1 as in the paper, where the prior allows it, or drawn."""
+        if elsewhere is not None:
+            return scattered_start_of(self.nu, elsewhere)
         if not isinstance(self.nu, Prior):
             return float(self.nu)
         return 1.0 if np.isfinite(self.nu.logpdf(1.0)) else self.nu.mean
@@ -116,6 +122,11 @@ class BoundLinks(Bound[Forest]):
         links = self.layout.nodes[state.partition.link]
         narrow = links.astype(smallest_int(self.layout.n_nodes))
         return {"links": self.layout.of_nodes(narrow)}
+
+    def check(self, state: State[Forest]) -> None:
+        """The link graph and its lists agree, and the clusters are its components."""
+        require_slots(state, self.layout.n_nodes)
+        check_forest(state.partition, state.labels, state.slots, state.counts.size)
 
 
 class Links(Update[Forest]):

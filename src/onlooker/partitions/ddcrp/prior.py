@@ -59,7 +59,9 @@ class DistanceDependent(PartitionPrior[Forest]):
     self_link_step
         How ν is drawn: ``"slice"``, or the paper's ``"metropolis"`` with the prior as proposal.
     start
-        Where chains start: every node linked to its ``"nearest"`` neighbour or to ``"self"``.
+        Where chains start: ``"scattered"``, each far from the others, with nodes linked to their
+        nearest neighbours, to themselves, at random, or into trees as large as can be; or all
+        alike, with every node linked to its ``"nearest"`` neighbour or to ``"self"``.
     tolerance
         The decaying part of the similarity is stored where it exceeds this share of its maximum.
     reassign
@@ -77,14 +79,16 @@ class DistanceDependent(PartitionPrior[Forest]):
     self_link_step: Annotated[
         Literal["slice", "metropolis"], partial(one_of, choices=("slice", "metropolis"))
     ] = "slice"
-    start: Annotated[Literal["nearest", "self"], partial(one_of, choices=("nearest", "self"))] = (
-        "nearest"
-    )
+    start: Annotated[
+        Literal["scattered", "nearest", "self"],
+        partial(one_of, choices=("scattered", "nearest", "self")),
+    ] = "scattered"
     tolerance: Annotated[float, share] = TOLERANCE
     reassign: Annotated[int, partial(positive_integer, minimum=0)] = 0
 
     key: ClassVar[str] = "ddcrp"
     state: ClassVar[type[Forest]] = Forest
+    kept: ClassVar[tuple[str, ...]] = ("links",)
     collapsed_only: ClassVar[bool] = True
     strategies: ClassVar[tuple[Strategy, ...]] = ("map", "average", "local")
     texts: ClassVar = {
@@ -111,8 +115,8 @@ class DistanceDependent(PartitionPrior[Forest]):
         -----
         The offset is kept above 0.003. Below, the prior alone sprinkles regions with tiny
         clusters of mutually linked neighbours, and far regions hardly ever share a controller.
-        This bound and that of `hyper.CONCENTRATION` were chosen with the paper's examples in
-        view; the draws pile up at both.
+        This bound was chosen with the paper's examples in view, and draws pile up at it; prefer
+        `Regions.inferred`, which needs none.
         """
         typical = positive_number("typical", typical)
         decay = GaussianDecay(LogUniform(typical / 2, 5 * typical), LogUniform(0.003, 0.1))

@@ -7,13 +7,13 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from onlooker.checks import Array
+from onlooker.checks import Array, stored_array
 from onlooker.gibbs.arrays import make_slots
 from onlooker.gibbs.slices import slice_sample_log, start_of
 from onlooker.gibbs.state import Nothing, State
 from onlooker.gibbs.update import NO_INFO, Info, Update
 from onlooker.hyper import Prior
-from onlooker.partitions.base import Bound, Hyper, Start
+from onlooker.partitions.base import Bound, Hyper, Start, refuse_clusters, require_slots
 from onlooker.partitions.finite.state import Mixture
 from onlooker.partitions.indicators import Conditional, draw_indicators, make_conditional
 from onlooker.problem import Layout
@@ -28,10 +28,11 @@ class BoundUniform(Bound[Nothing]):
     """Every labeling is equally likely."""
 
     def __init__(self, layout: Layout, n_clusters: int) -> None:
+        refuse_clusters(n_clusters, layout.problem.n_actions)
         self.layout = layout
         self.n_clusters = n_clusters
 
-    def start(self, rng: np.random.Generator) -> Start[Nothing]:
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Nothing]:
         """Labels are uniform."""
         labels = uniform_labels(self.n_clusters, self.layout.n_nodes, rng)
         return Start(labels, make_slots(self.n_clusters, self.n_clusters), Nothing(), {})
@@ -43,6 +44,10 @@ class BoundUniform(Bound[Nothing]):
     def log_prior(self, state: State[Nothing]) -> float:
         """``-N ln K``."""
         return -self.layout.n_nodes * float(np.log(self.n_clusters))
+
+    def check(self, state: State[Nothing]) -> None:
+        """K slots."""
+        require_slots(state, self.n_clusters)
 
 
 class UniformIndicators(Update[Nothing]):
@@ -62,12 +67,13 @@ class BoundMixing(Bound[Mixture]):
     """The finite mixture."""
 
     def __init__(self, layout: Layout, n_clusters: int, gamma: Hyper, collapsed: bool) -> None:
+        refuse_clusters(n_clusters, layout.problem.n_actions)
         self.layout = layout
         self.n_clusters = n_clusters
         self.gamma = gamma
         self.collapsed = collapsed
 
-    def start(self, rng: np.random.Generator) -> Start[Mixture]:
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Mixture]:
         """Labels are uniform."""
         labels = uniform_labels(self.n_clusters, self.layout.n_nodes, rng)
         gamma = start_of(self.gamma)
@@ -90,6 +96,14 @@ class BoundMixing(Bound[Mixture]):
     def log_prior(self, state: State[Mixture]) -> float:
         """``ln p(z | γ)``, the mixing weights integrated out."""
         return log_labels(state.hyper["gamma"], state.counts.size)
+
+    def check(self, state: State[Mixture]) -> None:
+        """K slots, and weights that sum to 1 where they are drawn."""
+        require_slots(state, self.n_clusters)
+        weights = state.partition.weights
+        stored_array("weights", weights, np.float64, (0 if self.collapsed else self.n_clusters,), 0)
+        if not self.collapsed and abs(weights.sum() - 1) > 1e-6:
+            raise ValueError("weights must sum to 1")
 
 
 class MixingIndicators(Update[Mixture]):

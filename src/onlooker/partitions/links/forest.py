@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, stored_array
 from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Counts, Slots, make_slots
 from onlooker.gibbs.slots import close_slot, open_slot
@@ -24,13 +24,8 @@ POOL_FACTOR = 4
 
 def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
     """Build the lists of a link graph; returns them with labels and slots."""
-    import scipy.sparse
-    from scipy.sparse.csgraph import connected_components
-
     n = len(links)
-    graph = scipy.sparse.csr_array((np.ones(n), (np.arange(n), links)), shape=(n, n))
-    n_components, labels = connected_components(graph, directed=False)
-    labels = labels.astype(np.int32)
+    n_components, labels = _components(links)
     sizes = np.bincount(labels, minlength=n)
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     members = np.argsort(labels, kind="stable")
@@ -47,43 +42,111 @@ def make_forest(links: Array) -> tuple[Forest, Array, Slots]:
         at=at,
         pool_end=np.array([n], dtype=np.int64),
     )
-    _list_in_links(forest)
+    list_in_links(forest.link, forest.siblings)
     return forest, labels, make_slots(n, n_components)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _list_in_links(forest: Forest) -> None:
-    for i in range(len(forest.link) - 1, -1, -1):
-        _enlist(i, forest)
+def check_forest(forest: Forest, labels: Array, slots: Slots, size: Array) -> None:
+    """Refuse stored lists that contradict the links, the labels or each other.
+
+    `slots` and `size` are right. A walk along wrong lists would leave them, or never end.
+    """
+    n, pool = len(labels), POOL_FACTOR * len(labels) + 2
+    stored_array("link", forest.link, np.int32, (n,))
+    check_lists(forest.link, forest.siblings)
+    for name, dtype, shape, low, high in (
+        ("pool", np.int32, (pool,), 0, n),
+        ("start", np.int64, (n,), 0, pool),
+        ("capacity", np.int64, (n,), 0, pool + 1),
+        ("at", np.int32, (n,), 0, n),
+        ("pool_end", np.int64, (1,), 0, pool + 1),
+    ):
+        stored_array(name, getattr(forest, name), dtype, shape, low, high)
+    used = slots.order[: slots.n[0]]
+    begin, end = forest.start[used], forest.start[used] + forest.capacity[used]
+    order = np.argsort(begin)
+    apart = (end[order][:-1] <= begin[order][1:]).all() and (end <= forest.pool_end[0]).all()
+    if not apart or (size[used] > forest.capacity[used]).any() or (size[used] == 0).any():
+        raise ValueError("start and capacity must keep the members of clusters apart")
+    listed = (forest.at < size[labels]).all()
+    if not listed or (forest.pool[forest.start[labels] + forest.at] != np.arange(n)).any():
+        raise ValueError("pool must list the members of every cluster")
+    if (labels[forest.link] != labels).any() or len(used) != _components(forest.link)[0]:
+        raise ValueError("labels must be the components of the links")
+
+
+def check_lists(link: Array, siblings: Array) -> None:
+    """Refuse stored lists of in-links that contradict the links."""
+    n = len(link)
+    stored_array("link", link, np.int32, (n,), 0, n)
+    stored_array("siblings", siblings, np.int32, (n, 3), -1, n)
+    if not _list_all(link, siblings):
+        raise ValueError("siblings must list the links to every node")
+
+
+def _components(links: Array) -> tuple[int, Array]:
+    """The number of components of a link graph, and the component of each node."""
+    import scipy.sparse
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(links)
+    graph = scipy.sparse.csr_array((np.ones(n), (np.arange(n), links)), shape=(n, n))
+    n_components, labels = connected_components(graph, directed=False)
+    return int(n_components), labels.astype(np.int32)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _enlist(i: int, forest: Forest) -> None:
+def _list_all(link: Array, siblings: Array) -> bool:
+    """Whether the lists hold every link to another node, once; they may lead in circles."""
+    n_listed = 0
+    for j in range(len(link)):
+        before, i = -1, siblings[j, CHILD]
+        while i >= 0:
+            n_listed += 1
+            if n_listed > len(link) or link[i] != j or i == j:
+                return False
+            if siblings[i, PREVIOUS] != before:
+                return False
+            before, i = i, siblings[i, NEXT]
+    for i in range(len(link)):
+        n_listed -= link[i] != i
+    return n_listed == 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def list_in_links(link: Array, siblings: Array) -> None:
+    """List every node under its target; `siblings` is -1 before."""
+    for i in range(len(link) - 1, -1, -1):
+        enlist(i, link, siblings)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def enlist(i: int, link: Array, siblings: Array) -> None:
     """Put node i at the front of its target's in-links."""
-    j = forest.link[i]
+    j = link[i]
     if j == i:
         return
-    head = forest.siblings[j, CHILD]
-    forest.siblings[i, NEXT] = head
-    forest.siblings[i, PREVIOUS] = -1
+    head = siblings[j, CHILD]
+    siblings[i, NEXT] = head
+    siblings[i, PREVIOUS] = -1
     if head >= 0:
-        forest.siblings[head, PREVIOUS] = i
-    forest.siblings[j, CHILD] = i
+        siblings[head, PREVIOUS] = i
+    siblings[j, CHILD] = i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _delist(i: int, forest: Forest) -> None:
+def delist(i: int, link: Array, siblings: Array) -> None:
     """Take node i out of its target's in-links."""
-    j = forest.link[i]
+    j = link[i]
     if j == i:
         return
-    before, after = forest.siblings[i, PREVIOUS], forest.siblings[i, NEXT]
+    before, after = siblings[i, PREVIOUS], siblings[i, NEXT]
     if before >= 0:
-        forest.siblings[before, NEXT] = after
+        siblings[before, NEXT] = after
     else:
-        forest.siblings[j, CHILD] = after
+        siblings[j, CHILD] = after
     if after >= 0:
-        forest.siblings[after, PREVIOUS] = before
+        siblings[after, PREVIOUS] = before
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -163,7 +226,7 @@ def tidy_slots(labels: Array, forest: Forest, slots: Slots, counts: Counts) -> N
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
+def reach(i: int, siblings: Array, walk: Array, most: int) -> int:
     """Collect in `walk` the nodes from which links lead to i, and i; give up beyond `most`.
 
     The set does not depend on i's own link. Returns its size, or ``most + 1``.
@@ -172,7 +235,7 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
     n = 1
     done = 0
     while done < n:
-        j = forest.siblings[walk[done], CHILD]
+        j = siblings[walk[done], CHILD]
         done += 1
         while j >= 0:
             if j != i:  # i's own link may close the cycle
@@ -180,7 +243,7 @@ def reach(i: int, forest: Forest, walk: Array, most: int) -> int:
                     return most + 1
                 walk[n] = j
                 n += 1
-            j = forest.siblings[j, NEXT]
+            j = siblings[j, NEXT]
     return n
 
 
@@ -196,7 +259,7 @@ def count_reach(
     of `size` nodes reaches it, and `walk` is not needed.
     """
     while True:
-        n = size if forest.link[i] == i else reach(i, forest, walk, min(most, size))
+        n = size if forest.link[i] == i else reach(i, forest.siblings, walk, min(most, size))
         if n <= most:
             return n
         if rng.random() < 0.5:
@@ -222,7 +285,7 @@ def remove_link(
     Member lists stay as they are until `set_link`, since most often the part goes back.
     """
     home = labels[i]
-    _delist(i, forest)
+    delist(i, forest.link, forest.siblings)
     forest.link[i] = i
     n_actions = len(part)
     if n_reach == counts.size[home]:
@@ -264,7 +327,7 @@ def set_link(
     """
     if j != i:
         forest.link[i] = j
-        _enlist(i, forest)
+        enlist(i, forest.link, forest.siblings)
     own, target = labels[i], labels[j]
     if own != home:
         _set_part(own, home, target, walk, labels, forest, slots, counts, part)

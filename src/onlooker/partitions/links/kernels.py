@@ -165,7 +165,8 @@ def _score(n: int, own: int, counts: Counts, tables: Tables, work: Workspace) ->
             for q in range(n_played):
                 j = work.played[q]
                 x = counts.cluster[k, j]
-                ratio += tables.action[x + work.part[j]] - tables.action[x]
+                action = tables.action[tables.kind[j]]
+                ratio += action[x + work.part[j]] - action[x]
         work.score[c] = ratio
 
 

@@ -85,10 +85,16 @@ class ScaleGrid:
         self._graphs: OrderedDict[int, Similarity] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
+        if n_neighbors is None:
+            geometry.require_room(decay.at(self.anchor, 0.0).radius(tolerance))
+
+    def position(self, scale: float) -> float:
+        """Where a scale lies, in steps of the grid from its anchor."""
+        return math.log(scale / self.anchor) / self.step
 
     def index(self, scale: float) -> int:
-        """Where on the grid a scale lies."""
-        return round(math.log(scale / self.anchor) / self.step)
+        """The point of the grid at which, or next to which, a scale lies."""
+        return round(self.position(scale))
 
     def scale(self, index: int) -> float:
         """The scale at a point of the grid."""

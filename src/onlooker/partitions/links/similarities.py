@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.gibbs.slices import start_of
+from onlooker.gibbs.slices import scattered_start_of, start_of
 from onlooker.gibbs.state import State
 from onlooker.hyper import Prior
 from onlooker.partitions.geometry import Similarity
@@ -25,11 +26,11 @@ from onlooker.partitions.links.scales import (
 class Similarities(Protocol):
     """What the updates of links ask for."""
 
-    def start_hyper(self) -> dict[str, float]:
-        """The hyper-parameters of the decay that are kept with a state."""
+    def start(self, elsewhere: np.random.Generator | None) -> tuple[dict[str, float], Graph]:
+        """The hyper-parameters of the decay that chains start with, and similarities by them.
 
-    def start_graph(self) -> Graph:
-        """The similarities that chains start by."""
+        They start at the means of their priors, or, with a generator, at draws.
+        """
 
     def at(self, state: State[Forest]) -> tuple[Graph, float]:
         """Similarities and ν, up to a common factor."""
@@ -48,13 +49,9 @@ class FixedDecay:
         self.similarity = similarity
         self.graph = as_graph(similarity, similarity.offset)
 
-    def start_hyper(self) -> dict[str, float]:
+    def start(self, elsewhere: np.random.Generator | None) -> tuple[dict[str, float], Graph]:
         """Nothing is drawn."""
-        return {}
-
-    def start_graph(self) -> Graph:
-        """The graph."""
-        return self.graph
+        return {}, self.graph
 
     def at(self, state: State[Forest]) -> tuple[Graph, float]:
         """The graph and ν as they are."""
@@ -87,14 +84,16 @@ class InferredDecay:
         """The prior of the offset; None if it is fixed."""
         return _prior(self.scales.decay.offset)
 
-    def start_hyper(self) -> dict[str, float]:
-        """The decay starts at the means of its priors."""
-        offset = min(start_of(self.scales.decay.offset), 0.5)
-        return {"scale": self.scales.anchor, "offset": offset}
-
-    def start_graph(self) -> Graph:
-        """By the scale that chains start at."""
-        return as_graph(self.scales.local(0).graph, 0.0)
+    def start(self, elsewhere: np.random.Generator | None) -> tuple[dict[str, float], Graph]:
+        """A drawn scale is no larger than the mean: a wider reach may not fit into memory."""
+        decay, scales, index = self.scales.decay, self.scales, 0
+        offset = start_of(decay.offset)
+        if elsewhere is not None:
+            scale = min(scattered_start_of(decay.scale, elsewhere), scales.anchor)
+            index = math.ceil(scales.position(scale))  # towards the mean, inside the support
+            offset = scattered_start_of(decay.offset, elsewhere)
+        hyper = {"scale": scales.scale(index), "offset": min(offset, 0.5)}
+        return hyper, as_graph(scales.local(index).graph, 0.0)
 
     def local(self, state: State[Forest]) -> ScaleWeights:
         """The decaying part at the state's scale."""

@@ -123,10 +123,9 @@ def summed_pass(
     controllers = np.empty(counts.cluster.shape)
     for p in range(n_slots):
         k = slots.order[p]
-        dirichlet(controllers[k], counts.cluster[k], tables.alpha, rng)
-    update_controllers(
-        controllers, slots, forest.pool, forest.start, counts.size, tables.alpha, data, rng
-    )
+        dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
+    alpha = tables.alpha * tables.share
+    update_controllers(controllers, slots, forest.pool, forest.start, counts.size, alpha, data, rng)
     fits = log_fits(controllers, slots, data)
     link_parts(labels, forest, slots, counts, fits, graph, shortcuts, rng)
     ordinary_actions(actions, labels, counts, data, controllers, rng)

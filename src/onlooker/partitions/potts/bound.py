@@ -6,12 +6,12 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.gibbs.arrays import make_slots
-from onlooker.gibbs.slices import start_of
+from onlooker.gibbs.slices import scattered_start_of, start_of
 from onlooker.gibbs.state import Nothing, State
 from onlooker.gibbs.update import Info, Update
 from onlooker.hyper import Prior
-from onlooker.partitions.base import Bound, Hyper, Start
-from onlooker.partitions.geometry import Similarity
+from onlooker.partitions.base import Bound, Hyper, Start, refuse_clusters, require_slots
+from onlooker.partitions.geometry import Geometry, Similarity
 from onlooker.partitions.indicators import draw_indicators, make_conditional
 from onlooker.partitions.potts.exchange import Exchange
 from onlooker.problem import Layout
@@ -32,6 +32,8 @@ class BoundPotts(Bound[Nothing]):
         Inverse temperature.
     auxiliary_sweeps
         Length of the auxiliary chains by which β is inferred.
+    geometry
+        Where the nodes lie, for starts far apart; None: every chain starts with random labels.
     """
 
     def __init__(
@@ -41,8 +43,12 @@ class BoundPotts(Bound[Nothing]):
         graph: Similarity,
         beta: Hyper,
         auxiliary_sweeps: int = 50,
+        geometry: Geometry | None = None,
     ) -> None:
+        refuse_clusters(n_clusters, layout.problem.n_actions)
         self.layout = layout
+        self.geometry = geometry
+        self.scattered = geometry is not None
         self.n_clusters = n_clusters
         self.graph = graph
         self.beta = beta
@@ -50,11 +56,24 @@ class BoundPotts(Bound[Nothing]):
         if isinstance(beta, Prior):
             self.exchange = Exchange(graph, n_clusters, beta, auxiliary_sweeps)
 
-    def start(self, rng: np.random.Generator) -> Start[Nothing]:
-        """Labels are uniform."""
-        labels = rng.integers(self.n_clusters, size=self.layout.n_nodes, dtype=np.int32)
+    def start(self, rng: np.random.Generator, chain: int) -> Start[Nothing]:
+        """Labels are uniform; those of further chains all the same, or by the nearest of K nodes.
+
+        Then again.
+        """
+        n_nodes, kind, beta = self.layout.n_nodes, 0, start_of(self.beta)
+        if self.scattered and chain > 0:
+            kind, beta = chain % 3, scattered_start_of(self.beta, rng)
+        if kind == 0:
+            labels = rng.integers(self.n_clusters, size=n_nodes, dtype=np.int32)
+        elif kind == 1:
+            labels = np.zeros(n_nodes, dtype=np.int32)
+        else:
+            assert self.geometry is not None
+            centres = rng.choice(n_nodes, min(self.n_clusters, n_nodes), replace=False)
+            labels = np.argmin(self.geometry.rows(centres), axis=0).astype(np.int32)
         slots = make_slots(self.n_clusters, self.n_clusters)
-        return Start(labels, slots, Nothing(), {"beta": start_of(self.beta)})
+        return Start(labels, slots, Nothing(), {"beta": beta})
 
     def updates(self, collapsed: bool) -> list[Update[Nothing]]:
         """The indicators, then β."""
@@ -69,6 +88,10 @@ class BoundPotts(Bound[Nothing]):
         Without the normaliser, hence not to be compared between different β.
         """
         return state.hyper["beta"] * energy(state.labels, self.graph)
+
+    def check(self, state: State[Nothing]) -> None:
+        """K slots."""
+        require_slots(state, self.n_clusters)
 
 
 class PottsIndicators(Update[Nothing]):

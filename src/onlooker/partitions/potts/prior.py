@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from onlooker.checks import positive_integer
+from onlooker.checks import one_of, positive_integer
 from onlooker.gibbs.state import Nothing
 from onlooker.hyper import check_hyper
 from onlooker.partitions.base import (
@@ -56,6 +56,9 @@ class Potts(PartitionPrior[Nothing]):
     auxiliary_sweeps
         Length of the auxiliary chains by which β is inferred: the longer, the nearer to exact,
         and the less often β is drawn, at the same cost.
+    start
+        Where chains start: ``"scattered"``, each far from the others, with labels at random, all
+        the same, or by the nearest of K nodes; or all alike, with labels at ``"random"``.
     """
 
     n_clusters: Annotated[int, positive_integer]
@@ -65,6 +68,9 @@ class Potts(PartitionPrior[Nothing]):
     coordinates: Any = None
     metric: Any = "euclidean"
     auxiliary_sweeps: Annotated[int, positive_integer] = 50
+    start: Annotated[
+        Literal["scattered", "random"], partial(one_of, choices=("scattered", "random"))
+    ] = "scattered"
 
     key: ClassVar[str] = "potts"
     strategies: ClassVar[tuple[Strategy, ...]] = ("map", "average", "local")
@@ -109,7 +115,14 @@ class Potts(PartitionPrior[Nothing]):
         graph = geometry.similarity(self.decay, self.n_neighbors)
         if self.n_neighbors is not None:
             graph = symmetrised(graph)
-        return BoundPotts(problem.layout, self.n_clusters, graph, self.beta, self.auxiliary_sweeps)
+        return BoundPotts(
+            problem.layout,
+            self.n_clusters,
+            graph,
+            self.beta,
+            self.auxiliary_sweeps,
+            geometry if self.start == "scattered" else None,
+        )
 
     def weights(self, drawn: Drawn, strategy: Strategy) -> Weights:
         """``exp(β Σ_j f(d(s*, s_j)) δ(k, z_j))``; the likeliest does not depend on β."""

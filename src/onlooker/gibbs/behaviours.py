@@ -1,0 +1,230 @@
+"""Latent actions where there may be hundreds: what a draw costs are the actions in use.
+
+Controllers put nearly all their weight on few actions. So an action is drawn from two parts, the
+counts of its cluster and the base measure: ``ℓ[t, j] ξ_kj`` over the actions in use, and ``α Σ_j
+ℓ[t, j] share_j``, which is known beforehand. Where the second part is drawn from, a kind is drawn
+first, then an action of it by sums that are cumulated once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.compiled import njit
+from onlooker.gibbs.arrays import BaseSums, Counts, Data, Tables
+from onlooker.gibbs.categorical import invert
+
+_BLOCK = 64  # rows that are turned round at a time
+_LOST = 1e-40  # probabilities below are added only where all others are tiny too
+_ROUNDING = 2.0**53
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _by_label(labels: Array, n_slots: int) -> Array:
+    """The nodes, label after label."""
+    place = np.zeros(n_slots + 1, dtype=np.int64)
+    for i in range(len(labels)):
+        place[labels[i] + 1] += 1
+    for k in range(n_slots):
+        place[k + 1] += place[k]
+    order = np.empty(len(labels), dtype=np.int64)
+    for i in range(len(labels)):
+        order[place[labels[i]]] = i
+        place[labels[i]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _from_base(
+    row: int, base: BaseSums, by_kind: Array, running: Array, rng: np.random.Generator
+) -> int:
+    """Draw an action with weight ``ℓ_j share_j``."""
+    q, n_kinds = 0, len(by_kind)
+    if n_kinds > 1:
+        total = 0.0
+        for kind in range(n_kinds):
+            total += base.sums[row, kind] * by_kind[kind]
+            running[kind] = total
+        q = invert(running, n_kinds, rng.random())
+    low, high = base.start[q], base.start[q + 1] - 1
+    total = base.running[row, high]
+    target = rng.random() * total
+    if target >= total:
+        target = np.nextafter(total, 0.0)
+    while low < high:  # the first running sum beyond the target
+        middle = (low + high) // 2
+        if base.running[row, middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return base.order[low]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def collapsed_behaviours(
+    passes: int,
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    base: BaseSums,
+    base_total: Array,
+    tables: Tables,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action some times over, with the controllers integrated out.
+
+    ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α share_j)``. `base_total` holds ``Σ_j ℓ[u, j]
+    share_j`` of every row of the likelihood.
+    """
+    n_actions = counts.cluster.shape[1]
+    used = np.empty(n_actions, dtype=np.int64)
+    running = np.empty(max(n_actions, len(tables.by_kind)) + 1)
+    order = _by_label(labels, len(counts.size))
+    for _ in range(passes):
+        now, n_used = -1, 0
+        for o in range(len(order)):
+            i = order[o]
+            k = labels[i]
+            cluster = counts.cluster[k]
+            if k != now:
+                now, n_used = k, 0
+                for j in range(n_actions):
+                    if cluster[j] > 0:
+                        used[n_used] = j
+                        n_used += 1
+            for t in range(data.first[i], data.first[i + 1]):
+                row, old = data.row[t], actions[t]
+                cluster[old] -= 1
+                total = 0.0
+                q = 0
+                while q < n_used:
+                    j = used[q]
+                    if cluster[j] == 0:
+                        n_used -= 1
+                        used[q] = used[n_used]
+                    else:
+                        total += data.likelihood[row, j] * cluster[j]
+                        running[q] = total
+                        q += 1
+                running[n_used] = total + tables.alpha * base_total[row]
+                q = invert(running, n_used + 1, rng.random())
+                if q < n_used:
+                    new = used[q]
+                else:
+                    new = _from_base(row, base, tables.by_kind, running, rng)
+                    if cluster[new] == 0:
+                        used[n_used] = new
+                        n_used += 1
+                cluster[new] += 1
+                if new != old:
+                    actions[t] = new
+                    counts.node[i, old] -= 1
+                    counts.node[i, new] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_sums(controllers: Array, likelihood: Array) -> Array:
+    """``(U, slots)``: ``ln Σ_j ℓ[u, j] θ_kj``.
+
+    Most θ of a controller with few actions in use are so small that they are lost in rounding:
+    they are added only where the others do not add up to so much. Rows are turned round in blocks,
+    so that many are added at a time.
+    """
+    n_rows, (n_slots, n_actions) = len(likelihood), controllers.shape
+    out = np.empty((n_rows, n_slots))
+    used = np.empty((n_slots, n_actions), dtype=np.int32)
+    n_used = np.zeros(n_slots, dtype=np.int64)
+    lost = np.zeros(n_slots)
+    for k in range(n_slots):
+        for j in range(n_actions):
+            if controllers[k, j] > _LOST:
+                used[k, n_used[k]] = j
+                n_used[k] += 1
+            else:
+                lost[k] += controllers[k, j]
+    turned = np.empty((n_actions, _BLOCK))
+    total = np.empty(_BLOCK)
+    for start in range(0, n_rows, _BLOCK):
+        stop = min(start + _BLOCK, n_rows)
+        n = stop - start
+        for u in range(n):
+            for j in range(n_actions):
+                turned[j, u] = likelihood[start + u, j]
+        for k in range(n_slots):
+            total[:] = 0.0
+            for q in range(n_used[k]):
+                j = used[k, q]
+                theta, column = controllers[k, j], turned[j]
+                for u in range(_BLOCK):
+                    total[u] += column[u] * theta
+            for u in range(n):
+                if total[u] < lost[k] * _ROUNDING:
+                    total[u] = 0.0
+                    for j in range(n_actions):
+                        total[u] += turned[j, u] * controllers[k, j]
+                out[start + u, k] = np.log(total[u])
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_fits(controllers: Array, data: Data) -> Array:
+    """``(N, slots)``: ``ln L_ik = Σ_{t at i} ln Σ_j ℓ[t, j] θ_kj``; rows are summed once."""
+    n_nodes, n_slots = len(data.first) - 1, len(controllers)
+    sums = _log_sums(controllers, data.likelihood)
+    times = np.zeros(len(data.likelihood), dtype=np.int64)
+    for t in range(len(data.row)):
+        times[data.row[t]] += 1
+    fits = np.zeros((n_nodes, n_slots))
+    for i in range(n_nodes):
+        for t in range(data.first[i], data.first[i + 1]):
+            row = data.row[t]
+            if times[row] == 0:
+                continue
+            for k in range(n_slots):
+                fits[i, k] += times[row] * sums[row, k]
+            times[row] = 0
+    return fits
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def behaviours_given(
+    actions: Array,
+    labels: Array,
+    counts: Counts,
+    data: Data,
+    controllers: Array,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every action given the controllers, ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``; count anew."""
+    n_actions = counts.cluster.shape[1]
+    running = np.empty(n_actions)
+    used = np.empty(n_actions, dtype=np.int64)
+    counts.cluster[:] = 0
+    counts.total[:] = 0
+    order = _by_label(labels, len(counts.size))
+    now, n_used = -1, 0
+    for o in range(len(order)):
+        i = order[o]
+        k = labels[i]
+        if k != now:
+            now, n_used = k, 0
+            for j in range(n_actions):
+                if controllers[k, j] > 0.0:
+                    used[n_used] = j
+                    n_used += 1
+        for t in range(data.first[i], data.first[i + 1]):
+            total = 0.0
+            for q in range(n_used):
+                total += data.likelihood[data.row[t], used[q]] * controllers[k, used[q]]
+                running[q] = total
+            old, new = actions[t], actions[t]
+            if total > 0.0:  # else every product underflowed: the old action stands
+                new = used[invert(running, n_used, rng.random())]
+            counts.cluster[k, new] += 1
+            counts.total[k] += 1
+            if new != old:
+                actions[t] = new
+                counts.node[i, old] -= 1
+                counts.node[i, new] += 1

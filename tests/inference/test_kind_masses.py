@@ -1,0 +1,275 @@
+"""Base measures that are not uniform, and masses of kinds, against enumeration."""
+
+import math
+
+import exact
+import numpy as np
+import pytest
+from chains import draws_of, make_chain
+from enumerated_regions import MORE, Case, many_visits
+from naive_regions import log_dm
+from naive_regions import slice_sample_log as naive_slice
+
+from onlooker import Demonstrations, Problem, sample
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.gibbs.arrays import make_tables, sum_base
+from onlooker.hyper import CONCENTRATION
+from onlooker.inference.updates import KindMasses, tables_again
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    GaussianDecay,
+    Mixing,
+    Regions,
+)
+from onlooker.repertoire import Actions, Blurs
+from onlooker.warnings import ConvergenceWarning
+
+SWEEPS = 6_000
+
+
+def few_visits():
+    """Four nodes, ten transitions, three actions."""
+    rng = np.random.default_rng(5)
+    node_of = np.array([0, 0, 0, 1, 1, 2, 2, 2, 3, 3])
+    return node_of, rng.normal(0, 1.2, (10, 3)), 4, np.array([[0], [0.7], [1.2], [2.1]])
+
+
+class Shapes:
+    """The parameters of the controllers' prior in every draw, for the comparison of policies."""
+
+    def __init__(self, shapes):
+        self.shapes = shapes
+
+    def policy(self, counts):
+        more = counts + self.shapes
+        return more / more.sum(axis=-1, keepdims=True)
+
+
+def compare(case, draws):
+    """What the draws get wrong."""
+    n = case.loglik.shape[1]
+    alpha = draws.hyper["alpha"][..., None]
+    if case.kinds is not None:
+        draws.hyper["kind"] = draws.kind
+        kinds, mass = np.array(case.kinds), draws.kind[..., None]
+        share = n * np.where(kinds == 0, mass, 1 - mass) / np.bincount(kinds)[kinds]
+    else:
+        share = np.asarray(case.share)
+    return exact.compare(draws, case.oracle(), alpha=Shapes(alpha * share))
+
+
+KIND = {"kind": lambda chain: chain.state.masses[0] / chain.state.masses.sum()}
+
+
+def run(case, sweeps=SWEEPS, **options):
+    more = MORE | (KIND if case.kinds is not None else {})
+    return draws_of(case.problem, case.prior, sweeps=sweeps, alpha=case.alpha, more=more, **options)
+
+
+@pytest.mark.parametrize("alpha", ["fixed", "inferred"])
+def test_a_base_measure_that_is_not_uniform_matches_the_enumerated_posterior(alpha):
+    inferred = ("alpha",) if alpha == "inferred" else ()
+    case = Case(few_visits(), *inferred, share=[1.8, 0.9, 0.3])
+    assert compare(case, run(case)) == []
+
+
+@pytest.mark.parametrize("alpha", ["fixed", "inferred"])
+@pytest.mark.parametrize(
+    ("problem", "kinds"), [(few_visits, [0, 1, 1]), (many_visits, [0, 1])], ids=["few", "many"]
+)
+def test_inferred_masses_of_kinds_match_the_enumerated_posterior(problem, kinds, alpha):
+    inferred = ("alpha",) if alpha == "inferred" else ()
+    case = Case(problem(), *inferred, kinds=kinds)
+    assert compare(case, run(case)) == []
+
+
+@pytest.mark.slow
+def test_masses_of_kinds_match_with_everything_else_inferred_too():
+    case = Case(few_visits(), "alpha", "nu", "gamma", "scale", kinds=[0, 1, 1])
+    assert compare(case, run(case, sweeps=12_000)) == []
+
+
+class JacobianTwice(KindMasses):
+    """Draws masses as if their prior were Dir(2)."""
+
+    @staticmethod
+    def log_prior(mass):
+        return -mass + math.log(max(mass, 1e-300))
+
+
+class SizesForgotten(KindMasses):
+    """Every behaviour of a kind is thought to have its whole mass."""
+
+    def __call__(self, state):
+        sizes, self._sizes = self._sizes, np.ones_like(self._sizes)
+        tabulate, self.tabulate = self.tabulate, False
+        super().__call__(state)
+        self._sizes, self.tabulate = sizes, tabulate
+        by_kind = self._n * state.masses / state.masses.sum() / sizes
+        kind = state.tables.kind
+        state.tables = state.tables._replace(share=by_kind[kind], by_kind=by_kind)
+        if tabulate:
+            state.tables = tables_again(state)
+        return {}
+
+
+@pytest.mark.parametrize("broken", [JacobianTwice, SizesForgotten])
+def test_a_wrong_step_of_the_masses_is_caught(broken, monkeypatch):
+    monkeypatch.setattr("onlooker.inference.target.KindMasses", broken)
+    case = Case(few_visits(), kinds=[0, 1, 1])
+    assert compare(case, run(case)) != []
+
+
+def test_a_base_measure_that_draws_forget_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        "onlooker.problem.problem.Problem.base_measure", lambda self, masses=None: None
+    )
+    case = Case(few_visits(), share=[1.8, 0.9, 0.3])
+    assert compare(case, run(case)) != []
+
+
+# -- twins ----------------------------------------------------------------------------------------
+
+
+def made(seed, n_kinds=3, n_behaviours=9):
+    rng = np.random.default_rng(seed)
+    kind_of = np.sort(np.concatenate([np.arange(n_kinds), rng.integers(n_kinds, size=6)]))
+    problem = Problem(
+        np.sort(rng.integers(5, size=40)),
+        rng.normal(0, 1.5, (40, n_behaviours)),
+        rng.normal(size=(5, 2)),
+    )
+    problem.set_kinds([f"kind {q}" for q in range(n_kinds)], kind_of)
+    prior = Regions.inferred(1.0)
+    chain = make_chain(problem, prior, alpha=CONCENTRATION, rng=np.random.default_rng(seed + 50))
+    for _ in range(3):
+        chain.sweep()
+    return chain
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_step_of_the_masses_equals_its_twin(seed):
+    chain = made(seed)
+    state, problem = chain.state, chain.problem
+    twin, masses = state.copy().rng, state.masses.tolist()
+    sizes, kind_of = np.bincount(problem.kind_of), problem.kind_of
+    total = problem.n_behaviours * state.hyper["alpha"]
+    for q in range(len(masses)):
+
+        def log_density(mass, q=q):
+            v = [*masses[:q], mass, *masses[q + 1 :]]
+            shapes = [total * v[k] / sum(v) / sizes[k] for k in kind_of]
+            return sum(log_dm(xi.tolist(), shapes) for xi in state.counts.cluster) - mass
+
+        masses[q] = naive_slice(log_density, masses[q], twin)
+    chain.update("kinds")(state)
+    np.testing.assert_allclose(state.masses, masses, rtol=1e-8)
+    assert state.rng.random() == twin.random()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_passes_over_behaviours_equal_their_twin(seed):
+    """Counts first, then the base: its kind, then inside it."""
+    chain = made(seed)
+    state, problem = chain.state, chain.problem
+    update = chain.update("actions")
+    rng = state.copy().rng
+    actions, counts = state.actions.tolist(), state.counts.cluster.copy().astype(int)
+    likelihood = state.data.likelihood[state.data.row]
+    share, kind_of = state.tables.share, problem.kind_of
+    alpha, first = state.tables.alpha, state.data.first
+
+    def draw(weights):
+        running = np.cumsum(weights)
+        return int(np.searchsorted(running, rng.random() * running[-1], side="right"))
+
+    for _ in range(update.passes):
+        for k in range(len(counts)):
+            used = [j for j in range(9) if counts[k, j] > 0]
+            for i in np.flatnonzero(state.labels == k):
+                for t in range(first[i], first[i + 1]):
+                    counts[k, actions[t]] -= 1
+                    for place in reversed(range(len(used))):
+                        if counts[k, used[place]] == 0:
+                            used[place] = used[-1]
+                            used.pop()
+                    weights = [likelihood[t, j] * counts[k, j] for j in used]
+                    at = draw([*weights, alpha * likelihood[t] @ share])
+                    if at < len(used):
+                        new = used[at]
+                    else:
+                        by_kind = [(likelihood[t] * share)[kind_of == q].sum() for q in range(3)]
+                        inside = np.flatnonzero(kind_of == draw(by_kind))
+                        new = int(inside[draw(likelihood[t, inside])])
+                        if counts[k, new] == 0:
+                            used.append(new)
+                    counts[k, new] += 1
+                    actions[t] = new
+    update(state)
+    assert state.actions.tolist() == actions
+    np.testing.assert_array_equal(state.counts.cluster, counts)
+
+
+def test_sums_of_the_base_are_kind_by_kind_whatever_their_order():
+    rng = np.random.default_rng(0)
+    likelihood, kind = rng.random((7, 6)), np.array([1, 0, 1, 2, 0, 1])
+    base = sum_base(likelihood, kind)
+    assert kind[base.order].tolist() == sorted(kind)
+    for q in range(3):
+        np.testing.assert_allclose(base.sums[:, q], likelihood[:, kind == q].sum(axis=1))
+        np.testing.assert_allclose(base.running[:, base.start[q + 1] - 1], base.sums[:, q])
+
+
+# -- with every prior, and with none ---------------------------------------------------------------
+
+
+def tracks():
+    rng = np.random.default_rng(2)
+    return Demonstrations([rng.normal(0.5, 0.8, size=(12, 2)).cumsum(axis=0) for _ in range(3)])
+
+
+def quiet(*arguments, **options):
+    with pytest.warns(ConvergenceWarning):
+        return sample(*arguments, draws=12, tune=5, chains=2, progress=False, **options)
+
+
+@pytest.mark.parametrize(
+    "prior", [Regions.inferred(1.0), DistanceDependent(), Mixing(3)], ids=lambda p: p.key
+)
+@pytest.mark.parametrize("concentration", [1.0, CONCENTRATION], ids=["fixed", "inferred"])
+def test_a_repertoire_of_bare_actions_gives_the_draws_of_none(prior, concentration):
+    compass = DisplacementDynamics.compass(8, sigma=0.4)
+    problems = [
+        Problem.from_demonstrations(tracks(), compass, repertoire=repertoire)
+        for repertoire in (None, [Actions()])
+    ]
+    runs = [quiet(p, prior, concentration, random_state=3).draws.arrays for p in problems]
+    assert runs[0].keys() == runs[1].keys()
+    for name, values in runs[0].items():
+        np.testing.assert_array_equal(values, runs[1][name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("prior", "collapsed"),
+    [
+        (Mixing(3), True),
+        (Mixing(3), False),
+        (ChineseRestaurant(), True),
+        (ChineseRestaurant(), False),
+        (DistanceDependent(decay=GaussianDecay(1.0, 0.01)), True),
+        (Regions.inferred(1.0), True),
+    ],
+)
+def test_every_prior_is_sampled_with_a_repertoire(prior, collapsed):
+    problem = Problem.from_demonstrations(
+        tracks(), DisplacementDynamics.compass(8, sigma=0.4), repertoire=[Actions(), Blurs()]
+    )
+    posterior = quiet(problem, prior, 0.2, collapsed, random_state=1)
+    assert posterior.kinds.shape == (2, 12, 4)
+    np.testing.assert_allclose(posterior.kinds.sum(axis=2), 1.0)
+    assert posterior.kinds.std(axis=(0, 1)).min() > 0
+    assert posterior.actions.max() < 8
+    state = make_chain(problem, prior, alpha=0.2, collapsed=collapsed).state
+    tables = make_tables(0.2, 25, problem.n_transitions, problem.base_measure(np.ones(4)))
+    np.testing.assert_allclose(state.tables.action, tables.action)

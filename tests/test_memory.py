@@ -1,0 +1,91 @@
+"""Memory is estimated before it is used: what does not fit is refused, with the remedy."""
+
+import resource
+import sys
+
+import numpy as np
+import pytest
+from small_runs import PRIORS, plane_problem, quick
+
+from onlooker import Problem, checks
+from onlooker.checks import machine_memory, require_memory
+from onlooker.hyper import LogUniform
+from onlooker.inference.draws import Draws
+from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts, Regions, Uniform
+
+PROBLEM = plane_problem()
+WIDE = [
+    DistanceDependent(decay=GaussianDecay(1e3)),
+    DistanceDependent(decay=GaussianDecay(LogUniform(10.0, 1e3))),
+    Regions(decay=GaussianDecay(1e3)),
+    Regions(decay=GaussianDecay(LogUniform(10.0, 1e3))),
+    Potts(3, decay=GaussianDecay(1e3), n_neighbors=None),
+    DistanceDependent(n_neighbors=49_999),
+]
+
+
+@pytest.fixture
+def laptop(monkeypatch):
+    """A machine with 16 GB, whatever this one has."""
+    monkeypatch.setattr(checks, "machine_memory", lambda: 16 * 10**9)
+
+
+@pytest.fixture(scope="module")
+def large_problem():
+    rng = np.random.default_rng(0)
+    n = 50_000
+    return Problem(np.arange(n), rng.normal(size=(n, 2)), rng.normal(size=(n, 2)))
+
+
+@pytest.mark.parametrize("prior", WIDE, ids=lambda prior: repr(prior)[:60])
+def test_a_reach_across_fifty_thousand_states_is_refused_before_it_is_tried(
+    prior, large_problem, laptop
+):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match=r"would take about [\d,.]+ GB.*n_neighbors=100"):
+        quick(large_problem, prior)
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit < 10**9
+
+
+@pytest.mark.parametrize("prior", [Uniform(10**10), Mixing(10**10), Potts(10**10)])
+def test_ten_billion_clusters_are_refused(prior, laptop):
+    with pytest.raises(ValueError, match=r"n_clusters=10,000,000,000 would take about 1,600\.0 GB"):
+        quick(PROBLEM, prior)
+
+
+def test_a_billion_draws_are_refused_before_anything_is_stored(laptop, tmp_path):
+    with pytest.raises(ValueError, match=r"1,000,000,000 draws of 2 chains.*fewer draws.*thin"):
+        quick(PROBLEM, Mixing(3), draws=10**9, store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", [*PRIORS, "regions"])
+def test_what_draws_take_is_estimated_within_a_factor_of_two(name, monkeypatch):
+    prior = PRIORS.get(name, Regions())
+    problem = plane_problem(n_nodes=2000, n_transitions=5000)
+    draws: Draws = quick(problem, prior, draws=2, tune=0, chains=1).draws
+    taken = sum(values.nbytes for values in draws.arrays.values()) / 2
+    estimates = []
+    monkeypatch.setattr(
+        "onlooker.inference.runner.require_memory", lambda n, *_: estimates.append(n)
+    )
+    quick(problem, prior, draws=2, tune=0, chains=1)
+    assert taken <= estimates[0] / 4 < 2 * taken
+
+
+def test_half_of_the_memory_is_the_budget(monkeypatch):
+    monkeypatch.setattr(checks, "machine_memory", lambda: 1000)
+    require_memory(500, "it")
+    with pytest.raises(ValueError, match="it would take about"):
+        require_memory(501, "it")
+
+
+@pytest.mark.parametrize(("limit", "known"), [("12345", 12345), ("max", None), (None, None)])
+def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, limit, known):
+    whole = machine_memory()
+    file = tmp_path / "memory.max"
+    if limit is not None:
+        file.write_text(f"{limit}\n")
+    monkeypatch.setattr(checks, "_LIMITS", (file,))
+    assert machine_memory() == known if known else machine_memory() >= whole
