@@ -255,12 +255,11 @@ class Posterior:
         states
             ``(n,)`` integers or ``(n, d)`` floats; None: the nodes.
         extrapolate
-            What to do about a state that is no node. ``"map"`` (default for the spatial priors):
-            take the policy of its one most likely cluster in each draw. ``"average"`` (default
-            for the others): mix all clusters by their weights, a new one included. ``"local"``:
-            mix by the decaying part of the similarity alone. Beyond a few scales of the decay
-            from all nodes, ``"map"`` falls back on the largest cluster, with its interval:
-            ``"average"`` is more honest there.
+            What to do about a state that is no node. ``"average"`` (default): mix all clusters by
+            their weights, a new one included. ``"map"``: take the policy of its one most likely
+            cluster in each draw, as the paper does. ``"local"``: mix by the decaying part of the
+            similarity alone. Intervals of the last two are too narrow, the more so the farther a
+            state is from all nodes.
         interval
             Probability of a credible interval, e.g. 0.9; it covers the uncertainty of the
             partition, of the actions and of the controllers given both.

@@ -107,8 +107,8 @@ def test_the_search_for_the_likeliest_cluster_ends_early_without_changing_it():
     prior = DistanceDependent(decay=GaussianDecay(1.0, 0.01))
     posterior = made_up(problem, prior, {"nu": 0.3}, n_draws=10, n_clusters=9)
     queries = RNG.normal(0.0, 2.0, (60, 2))
-    expected = _twin(posterior, queries, "map")
-    np.testing.assert_allclose(posterior.policy(queries), expected, atol=1e-12)
+    got, expected = posterior.policy(queries, extrapolate="map"), _twin(posterior, queries, "map")
+    np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("strategy", ["map", "local", "average"])
@@ -123,7 +123,7 @@ def test_n_neighbors_overrules_the_prior(strategy):
 @pytest.mark.parametrize("metric", ["cityblock", "chebyshev", "canberra"])
 def test_other_metrics_place_states_too(metric):
     posterior = made_up(PROBLEM, DistanceDependent(metric=metric), {"nu": NU})
-    expected = _twin(posterior, QUERIES, "map", metric=metric)
+    expected = _twin(posterior, QUERIES, "average", metric=metric)
     np.testing.assert_allclose(posterior.policy(QUERIES), expected, atol=1e-12)
 
 
@@ -139,7 +139,7 @@ def test_a_callable_metric_and_a_matrix_place_states_too():
     posterior = made_up(ring, DistanceDependent(metric=apart), {"nu": 0.1}, n_clusters=4)
     unseen = np.setdiff1d(every, ring.states)
     for state in unseen:
-        expected = naive_prediction.policy(posterior, apart[state, ring.states], "map")
+        expected = naive_prediction.policy(posterior, apart[state, ring.states], "average")
         np.testing.assert_allclose(posterior.policy([state])[0], expected, atol=1e-12)
 
 
@@ -178,13 +178,12 @@ def test_a_state_that_is_a_node_has_the_policy_of_its_node(name):
     )
 
 
-def test_defaults_are_map_in_space_and_average_without():
-    for cases, strategy in ((SPATIAL, "map"), (PLACELESS, "average")):
-        for prior, hyper in cases.values():
-            posterior = made_up(PROBLEM, prior, hyper)
-            np.testing.assert_array_equal(
-                posterior.policy(QUERIES), posterior.policy(QUERIES, extrapolate=strategy)
-            )
+def test_the_default_is_the_exact_conditional():
+    for prior, hyper in (SPATIAL | PLACELESS).values():
+        posterior = made_up(PROBLEM, prior, hyper)
+        np.testing.assert_array_equal(
+            posterior.policy(QUERIES), posterior.policy(QUERIES, extrapolate="average")
+        )
 
 
 @pytest.mark.parametrize("collapsed", [True, False])
@@ -278,7 +277,8 @@ def test_the_map_interval_is_that_of_the_likeliest_cluster():
     prior = DistanceDependent(decay=GaussianDecay(0.05))  # no other node is near enough to matter
     posterior = _one_draw(PROBLEM, prior, {"nu": 1e-6})
     near = PROBLEM.states[:4] + 1e-6
-    at_nodes, beside = posterior.policy(interval=0.9), posterior.policy(near, interval=0.9)
+    at_nodes = posterior.policy(interval=0.9)
+    beside = posterior.policy(near, interval=0.9, extrapolate="map")
     np.testing.assert_array_equal(beside.low, at_nodes.low[:4])
     np.testing.assert_array_equal(beside.high, at_nodes.high[:4])
 

@@ -1,13 +1,14 @@
-"""Whether intervals of the policy cover it, near the data and far away, in worlds from the prior.
+"""Whether intervals of the policy cover it, at nodes, near them and far away.
 
-Hyper-parameters, links, sharing, controllers and actions are drawn from `Regions.inferred(1.0)`
-over nodes and unseen states alike. Only transitions at the nodes are seen.
+Worlds are drawn from a prior: hyper-parameters, partition, controllers and actions, over nodes and
+unseen states alike. Only transitions at the nodes are seen.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from exact_regions import similarities
@@ -16,12 +17,34 @@ from scipy.sparse.csgraph import connected_components
 
 from onlooker import Problem, sample
 from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import Regions
+from onlooker.partitions import (
+    ChineseRestaurant,
+    DistanceDependent,
+    Mixing,
+    PartitionPrior,
+    Potts,
+    Regions,
+    Static,
+    Uniform,
+)
 
 LEVEL = 0.9
 N_ACTIONS = 6
 SIGNAL = 2.5  # what is seen of an action: its unit vector times this, and standard normal noise
 BINS = (0.0, 0.5, 1.0, 2.0, 4.0, np.inf)  # scales
+AT_NODES = -1  # in place of a bin
+REGIONS = Regions.inferred(1.0)
+PRIORS: dict[str, PartitionPrior[Any]] = {
+    "static": Static(),
+    "uniform": Uniform(4),
+    "mixing": Mixing(4),
+    "mixing, weights drawn": Mixing(4, collapsed=False),
+    "crp": ChineseRestaurant(),
+    "potts": Potts(4),
+    "ddcrp": DistanceDependent(),
+    "regions": REGIONS,
+}
+Rng = np.random.Generator
 
 
 class World(NamedTuple):
@@ -31,41 +54,93 @@ class World(NamedTuple):
     unseen: np.ndarray
     node_of: np.ndarray
     loglik: np.ndarray
-    policy: np.ndarray  # at unseen states
+    policy: np.ndarray  # at nodes and unseen states
     distance: np.ndarray  # of unseen states to the nearest node, in scales
 
 
-def draw_world(seed: int, n_nodes: int = 150, n_unseen: int = 40) -> World:
+def draw_world(
+    seed: int, prior: PartitionPrior[Any] = REGIONS, n_nodes: int = 150, n_unseen: int = 40
+) -> World:
     """A world from the prior."""
     rng = np.random.default_rng([seed, 7])
-    prior = Regions.inferred(1.0)
     nodes = rng.uniform(0.0, 12.0, size=(n_nodes, 2))
-    scale = prior.decay.scale.sample(rng)
-    unseen = np.concatenate(
-        [
-            rng.uniform(0.0, 12.0, size=(n_unseen // 2, 2)),
-            nodes[rng.integers(n_nodes, size=n_unseen - n_unseen // 2)]
-            + scale * rng.normal(0.0, 3.0, size=(n_unseen - n_unseen // 2, 2)),
-        ]
-    )
+    scale = drawn("scale", prior, rng) if prior.reach else 1.0
+    half, far = n_unseen // 2, 3.0 if prior is REGIONS else 5.0  # whose scales are large, too
+    unseen = rng.uniform(0.0, 12.0, size=(half, 2))
+    some = nodes[rng.integers(n_nodes, size=n_unseen - half)]
+    unseen = np.concatenate([unseen, some + scale * rng.normal(0.0, far, size=some.shape)])
     places = np.concatenate([nodes, unseen])
     apart = np.linalg.norm(places[:, None] - places, axis=-1)
-    weights = similarities(apart, scale) + prior.self_link.sample(rng) * np.eye(len(places))
-    links = [rng.choice(len(places), p=row / row.sum()) for row in weights]
-    graph = csr_array((np.ones(len(places)), (np.arange(len(places)), links)))
-    graph.resize((len(places), len(places)))
-    n_regions, region = connected_components(graph, directed=False)
-    gamma, sharing = prior.sharing.sample(rng), [0]
-    for _ in range(1, n_regions):
-        m = np.append(np.bincount(sharing), gamma)
-        sharing.append(int(rng.choice(len(m), p=m / m.sum())))
+    controller = _DRAWN[type(prior)](prior, apart, scale, rng)
     mass = CONCENTRATION.prior.sample(rng)
-    policy = _controllers(mass / N_ACTIONS, max(sharing) + 1, rng)[np.array(sharing)[region]]
+    policy = _controllers(mass / N_ACTIONS, max(controller) + 1, rng)[controller]
     node_of = np.sort(rng.integers(n_nodes, size=2 * n_nodes))
     actions = [rng.choice(N_ACTIONS, p=policy[i]) for i in node_of]
     seen = SIGNAL * np.eye(N_ACTIONS)[actions] + rng.normal(size=(len(actions), N_ACTIONS))
     distance = apart[n_nodes:, :n_nodes].min(axis=1) / scale
-    return World(nodes, unseen, node_of, SIGNAL * seen, policy[n_nodes:], distance)
+    return World(nodes, unseen, node_of, SIGNAL * seen, policy, distance)
+
+
+def drawn(name: str, prior: PartitionPrior[Any], rng: Rng) -> float:
+    """A hyper-parameter: as it is fixed, or from its prior."""
+    value = prior.hyper()[name]
+    return float(value) if isinstance(value, int | float) else value.sample(rng)
+
+
+# -- partitions from the priors: (prior, distances, scale, rng) -> cluster of each place
+
+
+def _mixture(prior: Mixing, apart: np.ndarray, scale: float, rng: Rng) -> np.ndarray:
+    n = prior.n_clusters
+    weights = rng.dirichlet(np.full(n, drawn("gamma", prior, rng) / n))
+    return rng.choice(n, p=weights, size=len(apart))
+
+
+def _restaurant(n: int, gamma: float, rng: Rng) -> np.ndarray:
+    tables = [0]
+    for _ in range(1, n):
+        m = np.append(np.bincount(tables), gamma)
+        tables.append(int(rng.choice(len(m), p=m / m.sum())))
+    return np.array(tables)
+
+
+def _lattice(prior: Potts, apart: np.ndarray, scale: float, rng: Rng) -> np.ndarray:
+    """By Swendsen-Wang."""
+    near = similarities(apart, scale, prior.n_neighbors)
+    joined = -np.expm1(-drawn("beta", prior, rng) * np.triu(near + near.T) / 2)
+    labels = rng.integers(prior.n_clusters, size=len(apart))
+    for _ in range(300):
+        bonds = (rng.random(joined.shape) < joined) & (labels[:, None] == labels)
+        n, part = connected_components(csr_array(bonds))
+        labels = rng.integers(prior.n_clusters, size=n)[part]
+    return labels
+
+
+def _linked(prior: Any, apart: np.ndarray, scale: float, rng: Rng) -> np.ndarray:
+    n, offset = len(apart), prior.decay.known_offset
+    weights = (1 - offset) * similarities(apart, scale) + offset
+    np.fill_diagonal(weights, drawn("nu", prior, rng))
+    links = [rng.choice(n, p=row / row.sum()) for row in weights]
+    graph = csr_array((np.ones(n), (np.arange(n), links)), shape=(n, n))
+    return connected_components(graph, directed=False)[1]
+
+
+def _regions(prior: Regions, apart: np.ndarray, scale: float, rng: Rng) -> np.ndarray:
+    region = _linked(prior, apart, scale, rng)
+    return _restaurant(region.max() + 1, drawn("gamma", prior, rng), rng)[region]
+
+
+_DRAWN: dict[type, Callable[..., np.ndarray]] = {
+    Static: lambda prior, apart, scale, rng: np.arange(len(apart)),
+    Uniform: lambda prior, apart, scale, rng: rng.integers(prior.n_clusters, size=len(apart)),
+    Mixing: _mixture,
+    ChineseRestaurant: lambda prior, apart, scale, rng: _restaurant(
+        len(apart), drawn("gamma", prior, rng), rng
+    ),
+    Potts: _lattice,
+    DistanceDependent: _linked,
+    Regions: _regions,
+}
 
 
 def _controllers(alpha: float, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -77,7 +152,7 @@ def _controllers(alpha: float, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 class Covered(NamedTuple):
-    """What intervals at unseen states did, a row a state."""
+    """What intervals did, a row a state."""
 
     bin: np.ndarray
     all: np.ndarray
@@ -92,18 +167,35 @@ class Covered(NamedTuple):
     """The same where unseen states are nodes; nan where that was not asked for."""
 
 
-def covered(seed: int, draws: int = 300, transductive: bool = False, **how) -> Covered:
+def covered(
+    seed: int,
+    prior: PartitionPrior[Any] = REGIONS,
+    draws: int = 300,
+    transductive: bool = False,
+    collapsed: bool = True,
+    **how: Any,
+) -> Covered:
     """Fit a world and look."""
-    world = draw_world(seed)
-    found = fit(world.nodes, world, draws, seed).policy(world.unseen, interval=LEVEL, **how)
+    world = draw_world(seed, prior)
+    return look(
+        world, fit(world.nodes, world, prior, draws, seed, collapsed), seed, transductive, **how
+    )
+
+
+def look(
+    world: World, posterior: Any, seed: int, transductive: bool = False, **how: Any
+) -> Covered:
+    """What a posterior's intervals do at nodes and unseen states."""
+    places = np.concatenate([world.nodes, world.unseen])
+    found = posterior.policy(places, interval=LEVEL, **how)
     inside = (found.low <= world.policy) & (world.policy <= found.high)
     top = found.mean.argmax(axis=1)[:, None]
     other = np.full(found.mean.shape, np.nan)
     if transductive:
-        places = np.concatenate([world.nodes, world.unseen])
-        other = fit(places, world, draws, seed).policy(world.unseen)
+        other = fit(places, world, posterior.prior, posterior.n_draws, seed).policy(places)
+    at_nodes = np.full(len(world.nodes), AT_NODES)
     return Covered(
-        np.digitize(world.distance, BINS) - 1,
+        np.concatenate([at_nodes, np.digitize(world.distance, BINS) - 1]),
         inside.mean(axis=1),
         np.take_along_axis(inside, top, axis=1)[:, 0],
         np.take_along_axis(found.high - found.low, top, axis=1)[:, 0],
@@ -112,14 +204,22 @@ def covered(seed: int, draws: int = 300, transductive: bool = False, **how) -> C
     )
 
 
-def fit(places: np.ndarray, world: World, draws: int, seed: int):
+def fit(
+    places: np.ndarray,
+    world: World,
+    prior: PartitionPrior[Any],
+    draws: int,
+    seed: int,
+    collapsed: bool = True,
+) -> Any:
     """The posterior given what was seen, with these nodes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sample(
             Problem(world.node_of, world.loglik, places),
-            Regions.inferred(1.0),
+            prior,
             CONCENTRATION,
+            collapsed=collapsed,
             draws=draws,
             tune=150,
             chains=2,
@@ -128,7 +228,11 @@ def fit(places: np.ndarray, world: World, draws: int, seed: int):
         )
 
 
-def gather(seeds, **how) -> Covered:
+def gather(seeds: Any, **how: Any) -> Covered:
     """Several worlds together."""
-    parts = [covered(seed, **how) for seed in seeds]
+    return join(covered(seed, **how) for seed in seeds)
+
+
+def join(parts: Any) -> Covered:
+    """Several worlds together."""
     return Covered(*map(np.concatenate, zip(*parts, strict=True)))

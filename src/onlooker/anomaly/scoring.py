@@ -81,8 +81,8 @@ def score(
         Each simulated trajectory acts by another draw of the policy. False: all act by the mean
         policy, as if it were known.
     extrapolate
-        As in `Posterior.policy`; but ``"local"`` where that would be ``"map"``, which takes one
-        cluster's policy for certain: nominal steps near a border would look anomalous.
+        As in `Posterior.policy`. ``"map"`` takes one cluster's policy for certain: nominal steps
+        near a border would look anomalous.
     max_misfit
         Standard deviations from all actions beyond which a step counts as unexplained.
     max_step_score
@@ -103,8 +103,6 @@ def score(
         posterior = recognised
     drawn = hasattr(posterior, "policy") and hasattr(posterior, "labels")
     if drawn:
-        if extrapolate is None and posterior.predictor.rule().strategy == "map":
-            extrapolate = "local"
         dynamics = dynamics if dynamics is not None else posterior.mean_dynamics
         mean = partial(posterior.policy, extrapolate=extrapolate)
     elif hasattr(posterior, "predict_proba"):

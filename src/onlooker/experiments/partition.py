@@ -66,7 +66,7 @@ def rows_of(posterior: Posterior, config: Config) -> list[Row]:
     world, states = config.world(), posterior.problem.states
     rows: list[Row] = []
     for kind, points in (("seen", states), ("grid", config.points())):
-        policy = posterior.policy(points)
+        policy = posterior.policy(points, extrapolate="map")
         columns = {
             "x": points[:, 0],
             "y": points[:, 1],

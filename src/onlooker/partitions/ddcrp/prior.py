@@ -90,7 +90,7 @@ class DistanceDependent(PartitionPrior[Forest]):
     state: ClassVar[type[Forest]] = Forest
     kept: ClassVar[tuple[str, ...]] = ("links",)
     collapsed_only: ClassVar[bool] = True
-    strategies: ClassVar[tuple[Strategy, ...]] = ("map", "average", "local")
+    strategies: ClassVar[tuple[Strategy, ...]] = ("average", "map", "local")
     texts: ClassVar = {
         "nu": HyperText("ν", "self-link weight", "how readily a state starts a cluster of its own"),
         "scale": SCALE,

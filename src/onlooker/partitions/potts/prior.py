@@ -73,7 +73,7 @@ class Potts(PartitionPrior[Nothing]):
     ] = "scattered"
 
     key: ClassVar[str] = "potts"
-    strategies: ClassVar[tuple[Strategy, ...]] = ("map", "average", "local")
+    strategies: ClassVar[tuple[Strategy, ...]] = ("average", "map", "local")
     texts: ClassVar = {
         "beta": HyperText(
             "β",
