@@ -317,7 +317,7 @@ def test_the_oddest_is_not_offered_before_it_is_known(page_of):
     assert "still being compared" in page.get_attribute("#oddest", "title")
 
 
-# -- on Earth ---------------------------------------------------------------------------------------
+# -- on Earth ----------------------------------------------------------------------------------
 
 
 def test_places_on_earth_have_land_a_scale_and_one_map_across_the_date_line(page_of):

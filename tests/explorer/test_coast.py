@@ -1,5 +1,7 @@
 """Where states are drawn on Earth: land, extent, the date line."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
@@ -16,7 +18,7 @@ def on_land(box, places):
     (west, east), (south, north) = box
     assert (points.min(axis=0) >= [west - 1e-4, south - 1e-4]).all()
     assert (points.max(axis=0) <= [east + 1e-4, north + 1e-4]).all()
-    rings = [Outline(points[a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    rings = [Outline(points[a:b]) for a, b in pairwise(offsets)]
     return [sum(ring.contains_point(place) for ring in rings) % 2 == 1 for place in places]
 
 

@@ -28,7 +28,7 @@ def land(box: Box) -> dict[str, Any]:
     rings = []
     for ring in _outlines("land-50m" if span < _FINE else "land-110m"):
         for turn in 360.0 * np.arange(-2, 3):
-            part = ring + [turn, 0.0]
+            part = ring + np.array([turn, 0.0])
             low, high = part.min(axis=0), part.max(axis=0)
             outside = (low > [east, north]).any() or (high < [west, south]).any()
             if outside or (high - low).max() < _TINY * span:

@@ -173,7 +173,7 @@
       const [[x0, x1], [y0, y1]] = this.world;
       const high = (width * (y1 - y0)) / ((x1 - x0) * this.narrow) + MARGIN.top + MARGIN.bottom;
       const most = 0.75 * window.innerHeight;
-      const height = this.equal ? `${Math.round(Math.max(Math.min(260, most), Math.min(high, most)))}px` : "";
+      const height = this.equal ? `${Math.round(Math.max(Math.min(220, most), Math.min(high, most)))}px` : "";
       const { style } = this.canvas.parentElement;
       if (this.fits && style.height !== height) style.height = height;
     }
