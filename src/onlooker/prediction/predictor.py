@@ -137,7 +137,8 @@ class Predictor:
             if self.chains is not None:
                 problem = problem.for_chain(chain, self.prior.geometry)
             geometry, reach = self.prior.geometry(problem), self.prior.reach
-            assert geometry is not None and reach is not None
+            assert geometry is not None
+            assert reach is not None
             landmarks = None if problem.owners is None else problem.owners.nodes
             self._searches[chain] = NeighbourSearch(geometry, reach.continuation, landmarks)
         return self._searches[chain]
