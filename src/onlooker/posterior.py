@@ -95,7 +95,7 @@ class Posterior:
         if dynamics is None or problem.next_states is None:
             raise ValueError("actions need the dynamics, which are not there; give dynamics=")
         assert problem.policies is not None
-        states = problem.states[problem.node_of]
+        states = problem.start_states
         loglik = dynamics.log_likelihood(states, problem.next_states)
         return np.array(
             [
@@ -212,10 +212,11 @@ class Posterior:
     @cached_property
     def predictor(self) -> Predictor:
         """Answers about any state, draw by draw too."""
-        return self._predictor_of(self.draws.pooled())
+        chains = np.repeat(self.chain_ids, self.n_draws)
+        return self._predictor_of(self.draws.pooled(), chains)
 
-    def _predictor_of(self, draws: Draws) -> Predictor:
-        return Predictor(self.problem, self.prior, draws, self.schedule.seed)
+    def _predictor_of(self, draws: Draws, chains: Array | None = None) -> Predictor:
+        return Predictor(self.problem, self.prior, draws, self.schedule.seed, chains=chains)
 
     @overload
     def policy(

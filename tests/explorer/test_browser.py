@@ -315,3 +315,31 @@ def test_the_oddest_is_not_offered_before_it_is_known(page_of):
     }""")
     assert page.is_disabled("#oddest")
     assert "still being compared" in page.get_attribute("#oddest", "title")
+
+
+# -- on Earth ----------------------------------------------------------------------------------
+
+
+def test_places_on_earth_have_land_a_scale_and_one_map_across_the_date_line(page_of):
+    page = page_of("earth")
+    land = {"230,227,218,255"}
+    assert land <= set(colours(page))
+    assert "2 states lie far off" in page.inner_text("#map-caption")
+    svg = page.evaluate("onlooker.mainMap.toSvg()")
+    assert re.search(r">\d+ km<", svg)
+    assert "180°" in svg
+    assert re.search(r">17\d(\.\d)?°E<", svg)
+    assert re.search(r">17\d(\.\d)?°W<", svg)
+    assert "longitude" in svg
+    narrow = page.evaluate("onlooker.mainMap.canvas.clientHeight")
+    draw_once(page, lambda: page.click("text=Whole"))
+    assert "far off" not in page.inner_text("#map-caption")
+    assert page.evaluate("onlooker.mainMap.canvas.clientHeight") != narrow
+
+
+def test_with_features_the_policy_is_drawn_over_the_position(page_of):
+    page = page_of("earth")
+    with_arrows = colours(page)
+    draw_once(page, lambda: page.select_option("#field", "none"))
+    assert colours(page) != with_arrows
+    assert "speed" in page.inner_text("#axis-x")

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from onlooker.explorer import answers
+from onlooker.explorer import answers, server
 from onlooker.explorer.answers import Answer, Answers
 from onlooker.explorer.server import _THREADS, HOST, Explorer
 
@@ -18,13 +18,13 @@ N_REQUESTS = 200
 
 @pytest.fixture(scope="module")
 def explorer(runs):
-    server = Explorer([runs["plane"], runs["abstract"]])
-    server.start()
-    for run in server.runs:
+    explorer = Explorer([runs["plane"], runs["abstract"]])
+    explorer.start()
+    for run in explorer.runs:
         while not (run.view and run.view.complete):
             run.wait(run.version, 1.0)
-    yield server
-    server.close()
+    yield explorer
+    explorer.close()
 
 
 def ask(explorer, path):
@@ -83,19 +83,44 @@ def test_pages_that_wait_for_news_do_not_keep_others_from_their_answers(explorer
         poll.join()
 
 
-def test_more_connections_than_threads_that_say_nothing_end_by_themselves(runs, monkeypatch):
-    from onlooker.explorer import server
-
-    monkeypatch.setattr(server._Handler, "timeout", 0.2)
+@pytest.fixture
+def with_silent(runs):
+    """An explorer, and more connections than it has threads that say nothing."""
     explorer = Explorer([runs["line"]])
     explorer.start()
     silent = [socket.create_connection((HOST, explorer.port)) for _ in range(_THREADS + 5)]
-    try:
-        assert ask(explorer, "api/runs")[0] == 200
-    finally:
-        for connection in silent:
-            connection.close()
-        explorer.close()
+    yield explorer, silent
+    for connection in silent:
+        connection.close()
+    explorer.close()
+
+
+def test_connections_that_say_nothing_keep_nobody_from_an_answer(with_silent):
+    explorer, _ = with_silent
+    status, seconds = ask(explorer, "api/runs")
+    assert status == 200
+    assert seconds < 5.0
+
+
+def test_a_connection_that_was_silent_for_long_is_answered(with_silent, monkeypatch):
+    explorer, silent = with_silent
+    monkeypatch.setattr(server._Handler, "timeout", 0.1)
+    time.sleep(0.5)  # a browser opens connections in advance
+    silent[0].sendall(
+        f"GET /{explorer.secret}/api/runs HTTP/1.1\r\nHost: {HOST}:{explorer.port}\r\n\r\n".encode()
+    )
+    assert silent[0].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_SILENCE", 0.1), ("_BACKLOG", 3)])
+def test_silent_connections_end_when_they_are_too_old_or_too_many(
+    limit, value, with_silent, monkeypatch
+):
+    explorer, silent = with_silent
+    monkeypatch.setattr(server, limit, value)
+    silent[0].settimeout(5.0)
+    assert silent[0].recv(1) == b""
+    assert ask(explorer, "api/runs")[0] == 200
 
 
 @pytest.mark.parametrize("digits", [1, 6, 5_000])

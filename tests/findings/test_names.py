@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 
+from onlooker import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.dynamics.actions import action_names, bearing_name
+from onlooker.dynamics.features import (
+    Cycle,
+    Elapsed,
+    Heading,
+    PreviousStep,
+    day_of_year,
+    with_features,
+)
 from onlooker.findings.names import (
     axis_names,
+    coordinate,
+    decimals,
     rounded,
     scalar_name,
     short_repr,
@@ -39,10 +50,33 @@ def test_actions_without_steps_are_named_by_where_they_lead():
 
 
 def test_axes_are_columns_then_features_and_letters_or_numbers_without_columns():
-    assert axis_names(["east", "north"], 2, 3) == ["east", "north", "feature 0"]
-    assert axis_names(None, 2, 2) == ["x", "y"]
-    assert axis_names(None, 4, 4) == ["x1", "x2", "x3", "x4"]
-    assert axis_names(["only"], 2, 2) == ["x", "y"]
+    assert axis_names(["east", "north"], 2, ["speed"]) == ["east", "north", "speed"]
+    assert axis_names(None, 2) == ["x", "y"]
+    assert axis_names(None, 4) == ["x1", "x2", "x3", "x4"]
+    assert axis_names(["only"], 2) == ["x", "y"]
+
+
+def test_coordinates_have_the_digits_that_tell_states_apart():
+    storms, elk = np.array([-70.3, -69.2, -68.4]), np.array([10.12341, 10.12382, 10.12333])
+    digits = [decimals(x, np.diff(x)) for x in (storms, elk)]
+    assert digits == [2, 5]
+    assert [coordinate(-70.3, 2), coordinate(10.12341, 5), coordinate(-0.001, 2)] == [
+        "-70.3",
+        "10.12341",
+        "0",
+    ]
+    assert decimals(np.array([0.0, 50.0]), np.zeros(3)) == 2  # nothing moves: by the extent
+
+
+def test_features_have_names():
+    dynamics = DisplacementDynamics.compass(4)
+    demos = Demonstrations([[[0.0, 0.0], [1.0, 0.0]]], times=[[0.0, 1.0]])
+    features = [Heading(1.0), PreviousStep(1.0), Elapsed(1.0), day_of_year(1.0), Cycle(1.0, 7.0)]
+    moving = with_features(demos, features, dynamics)[1]
+    assert moving.feature_names == [
+        *("heading 1", "heading 2", "previous step 1", "previous step 2", "elapsed"),
+        *("day of year 1", "day of year 2", "cycle 1", "cycle 2"),
+    ]
 
 
 def test_scalars_of_the_summary_have_words():

@@ -56,7 +56,8 @@ def test_places_on_earth_have_their_names_and_units(store):
     record["reading"] |= {"geographic": True, "states": None}
     (store / "fit.json").write_text(json.dumps(record))
     run = OpenedRun.read(store)
-    assert (run.axes, run.units) == (["lon", "lat"], ["°", "°"])
+    assert (run.axes, run.units) == (["longitude", "latitude"], ["°", "°"])
+    assert run.columns == ["lon", "lat"]  # what exported tables call them
 
 
 def test_the_consensus_of_the_store_is_used_and_a_new_one_is_stored(store):

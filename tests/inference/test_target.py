@@ -19,7 +19,7 @@ PROBLEM = plane_problem()
 class PerChain(Problem):
     """A problem whose chains see other likelihoods each."""
 
-    def for_chain(self, chain):
+    def for_chain(self, chain, places):
         if not hasattr(self, "seen"):
             self.seen = {}
         if chain not in self.seen:

@@ -15,6 +15,9 @@ MORE_THAN_CODE = {
     "py.typed",
     "datasets/storms_6h.csv.gz",
     "datasets/README.md",
+    "explorer/land/README.md",
+    "explorer/land/land-110m.json.gz",
+    "explorer/land/land-50m.json.gz",
     "explorer/web/page.html",
 }
 

@@ -6,12 +6,13 @@ import numpy as np
 from small_runs import ring_dynamics
 
 from onlooker import Problem, sample
-from onlooker.dynamics import DisplacementDynamics
+from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
+from onlooker.dynamics.features import Speed, with_features
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 
-KINDS = ("line", "plane", "space", "grid", "abstract")
+KINDS = ("line", "plane", "space", "earth", "grid", "abstract")
 
 
 def store_run(kind, path, seed=0, names=None, **options):
@@ -64,6 +65,18 @@ def _space(rng):
     return Problem.from_demonstrations(walks, dynamics), _near(1.0)
 
 
+def _earth(rng):
+    """West and east across the date line near Fiji; a short track far away, as of bad fixes."""
+    dynamics = GeographicDynamics.compass(8, 60.0, 12.0)
+    walks = [
+        _walk(rng, dynamics, lambda s: 0 if s[1] < -18 else 4, [lon, lat], 14)
+        for lon, lat in [(176, -20), (177, -19.5), (178, -19), (-177, -17), (-178, -16.5)]
+    ]
+    walks.append(_walk(rng, dynamics, lambda s: 0, [3.0, 51.0], 1))
+    demos, moving = with_features(walks, [Speed(1.0)], dynamics)
+    return Problem.from_demonstrations(demos, moving), _near(120.0)
+
+
 def _grid(rng):
     """A grid world whose states have coordinates."""
     world = GridWorld(9, 8, sigma=0.5, radius=2.5)
@@ -92,6 +105,7 @@ _MAKERS = {
     "line": _line,
     "plane": _plane,
     "space": _space,
+    "earth": _earth,
     "grid": _grid,
     "abstract": _abstract,
 }

@@ -78,6 +78,7 @@ class DrawnPolicies:
             posterior.prior,
             posterior.draws.pooled()[chosen],
             posterior.schedule.seed,
+            chains=np.repeat(posterior.chain_ids, posterior.n_draws)[chosen],
         )
         self._rule = self._predictor.rule(extrapolate)
 

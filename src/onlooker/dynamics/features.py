@@ -17,6 +17,7 @@ The dynamics still act on the position alone; features follow from the step that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -79,6 +80,11 @@ class Feature:
         positive_number("weight", self.weight)
 
     needs_times = False
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
 
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
         """``(n, k)`` from the step that led to each state (0 for a first one) and its time."""
@@ -146,6 +152,11 @@ class Cycle(Feature):
     period: float
 
     needs_times = True
+
+    @property
+    def title(self) -> str:
+        """The cycle by its length, where it is that of a day or a year."""
+        return {_DAY: "time of day", _YEAR: "day of year"}.get(self.period, super().title)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -255,6 +266,16 @@ class FeatureDynamics:
                 "`join` puts both together"
             )
         return array
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What each number of a state after its position is called."""
+        names = []
+        for feature, where in zip(self.features, self._columns, strict=True):
+            name = feature.title
+            width = where.stop - where.start
+            names += [name] if width == 1 else [f"{name} {i + 1}" for i in range(width)]
+        return names
 
     def columns_of(self, kind: type[Feature]) -> slice | None:
         """Where in a state the first feature of this kind is; None: there is none."""

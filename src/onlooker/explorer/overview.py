@@ -123,6 +123,10 @@ def _space(view: RunView) -> dict[str, Any]:
         "sites": pack(space.sites, "f8"),
         "states": None if space.states is None else pack(space.states, "f8"),
         "cell": space.cell,
+        "decimals": space.decimals,
+        "extent": space.extent,
+        "meridian": space.meridian,
+        "land": space.land,
         "moves": None if view.moves is None else pack(view.moves),
     }
 

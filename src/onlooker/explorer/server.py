@@ -6,6 +6,7 @@ import hmac
 import math
 import queue
 import secrets
+import selectors
 import socket
 import threading
 import time
@@ -22,7 +23,8 @@ from onlooker.explorer.page import page, policy
 from onlooker.explorer.run import RunWatcher
 
 HOST = "127.0.0.1"
-_PATIENCE = 10.0  # seconds that a silent connection is kept
+_PATIENCE = 10.0  # seconds between the parts of a request, and of an answer
+_SILENCE = 300.0  # seconds that a connection may say nothing; browsers open some in advance
 _LONGEST_WAIT = 10.0  # seconds that a question for news is kept open
 _SHORT_WAIT = 0.05
 _THREADS = 32
@@ -62,15 +64,52 @@ class Explorer(HTTPServer):
         self._answers = Answers()
         self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
         self._accepted: queue.SimpleQueue[tuple[socket.socket, Any] | None] = queue.SimpleQueue()
+        self._stopping, self._stopped = threading.Event(), threading.Event()
+        self._stopped.set()
         super().__init__((HOST, port), _Handler)
         for run in self.runs:
             run.start()
         for _ in range(_THREADS):
             threading.Thread(target=self._work, daemon=True).start()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Leave a connection to the next thread that is free."""
-        self._accepted.put((request, client_address))
+    def serve_forever(self, poll_interval: float = 0.05) -> None:
+        """Serve until `shutdown`. A connection takes a thread only once it says something."""
+        self._stopped.clear()
+        try:
+            with selectors.DefaultSelector() as open_ones:
+                open_ones.register(self, selectors.EVENT_READ)
+                while not self._stopping.is_set():
+                    for key, _ in open_ones.select(poll_interval):
+                        if key.fileobj is self:
+                            self._accept(open_ones)
+                        else:
+                            open_ones.unregister(key.fileobj)
+                            self._accepted.put((key.fileobj, key.data[0]))  # type: ignore[arg-type]
+                    self._hang_up(open_ones)
+        finally:
+            self._stopped.set()
+
+    def shutdown(self) -> None:
+        """End `serve_forever`."""
+        self._stopping.set()
+        self._stopped.wait()
+
+    def _accept(self, open_ones: selectors.BaseSelector) -> None:
+        try:
+            connection, address = self.get_request()
+        except OSError:  # gone already
+            return
+        open_ones.register(connection, selectors.EVENT_READ, (address, time.monotonic()))
+
+    def _hang_up(self, open_ones: selectors.BaseSelector) -> None:
+        """Close what has been silent for too long, or the oldest of too many."""
+        silent = [key for key in open_ones.get_map().values() if key.fileobj is not self]
+        too_many = len(silent) - _BACKLOG
+        for k, key in enumerate(silent):
+            if k >= too_many and time.monotonic() - key.data[1] < _SILENCE:
+                break
+            open_ones.unregister(key.fileobj)
+            self.shutdown_request(key.fileobj)  # type: ignore[arg-type]
 
     def _work(self) -> None:
         while (accepted := self._accepted.get()) is not None:

@@ -61,7 +61,7 @@ def _center(run: OpenedRun, nodes: Array) -> list[float] | None:
     if run.is_discrete:
         return None
     places = run.posterior.problem.states[nodes, : run.n_position]
-    if not run.record.reading.geographic:
+    if not run.geographic:
         return [float(x) for x in places.mean(axis=0)]
     lon, lat = np.radians(places).T  # the mean in space: the date line is no seam
     x, y = (np.cos(lat) * np.cos(lon)).mean(), (np.cos(lat) * np.sin(lon)).mean()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from onlooker.checks import Array
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
 
@@ -61,7 +63,9 @@ def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
 # -- axes -----------------------------------------------------------------------------------------
 
 
-def axis_names(columns: list[str] | None, n_position: int, n_dims: int) -> list[str]:
+def axis_names(
+    columns: list[str] | None, n_position: int, features: Sequence[str] = ()
+) -> list[str]:
     """Names of all dimensions of a state: columns of the position, then features.
 
     Without columns: x, y, z, or numbers where there are more than three.
@@ -69,7 +73,25 @@ def axis_names(columns: list[str] | None, n_position: int, n_dims: int) -> list[
     if columns is None or len(columns) != n_position:
         known = ["x", "y", "z"] if n_position <= 3 else [f"x{i + 1}" for i in range(n_position)]
         columns = known[:n_position]
-    return columns + [f"feature {i}" for i in range(n_dims - n_position)]
+    return [*columns, *features]
+
+
+def decimals(values: Array, steps: Array) -> int:
+    """Digits after the point at which values can be told apart by a twentieth of a usual step.
+
+    `steps` are differences between successive values; without any that is not 0, the extent of
+    the values stands for a thousand of them.
+    """
+    steps = np.abs(steps[steps != 0])
+    unit = float(np.median(steps)) / 20 if len(steps) else float(np.ptp(values)) / 1000
+    return int(np.clip(np.ceil(-np.log10(unit)), 0, 9)) if unit > 0 else 3
+
+
+def coordinate(value: float, digits: int) -> str:
+    """A number with as many digits after the point as it needs, at most `digits`."""
+    text = f"{value:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 # -- priors ---------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ import numpy as np
 from onlooker.checks import Array, one_of, stored_array
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
+from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.files import parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names
+from onlooker.findings.names import axis_names, decimals
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import (
@@ -163,20 +164,44 @@ class OpenedRun:
         given = self.record.reading.states
         if self.is_discrete:
             return given or ["state"]
-        if given is None and self.record.reading.geographic:
+        if given is None and self.geographic:
             given = ["lon", "lat"]
-        return axis_names(given, self.n_position, self.n_position)
+        return axis_names(given, self.n_position)
+
+    @property
+    def geographic(self) -> bool:
+        """Whether positions are longitude and latitude."""
+        moving = position_dynamics(self.posterior.problem.dynamics)
+        on_earth = self.record.reading.geographic or isinstance(moving, GeographicDynamics)
+        return on_earth and not self.is_discrete and self.n_position == 2
 
     @property
     def axes(self) -> list[str]:
         """Names of all dimensions of a state, those of its features last."""
-        return axis_names(self.columns, self.n_position, self._n_dims)
+        position = ["longitude", "latitude"] if self.geographic else self.columns
+        features = getattr(self.posterior.problem.dynamics, "feature_names", [])
+        return axis_names(position, self.n_position, features)
 
     @property
     def units(self) -> list[str]:
         """Units of the `axes`; empty where they are not known."""
         n_rest = len(self.axes) - self.n_position
-        return ["°" if self.record.reading.geographic else ""] * self.n_position + [""] * n_rest
+        return ["°" if self.geographic else ""] * self.n_position + [""] * n_rest
+
+    @cached_property
+    def decimals(self) -> list[int]:
+        """For each of the `axes`, the digits after the point that tell its values apart."""
+        problem, states = self.posterior.problem, self.posterior.problem.states
+        if self.is_discrete:
+            return [0]
+        steps = np.zeros((0, states.shape[1]))
+        if problem.paths is not None:
+            steps = np.delete(
+                np.diff(states[problem.paths.nodes], axis=0),
+                problem.paths.offsets[1:-1] - 1,
+                axis=0,
+            )
+        return [decimals(x, step) for x, step in zip(states.T, steps.T, strict=True)]
 
     @cached_property
     def action_names(self) -> list[str]:
@@ -268,7 +293,6 @@ class OpenedRun:
 
         None where states are integers, which have no distance.
         """
-        from onlooker.dynamics import GeographicDynamics
         from onlooker.geography import arc_of, in_space
         from onlooker.partitions.geometry import distance_to
 
@@ -276,7 +300,7 @@ class OpenedRun:
             return None
         problem, n = self.posterior.problem, self.n_position
         seen = problem.states if problem.paths is None else problem.states[problem.paths.nodes]
-        if isinstance(position_dynamics(problem.dynamics), GeographicDynamics):
+        if self.geographic:
             return arc_of(distance_to(in_space(states[:, :n]), in_space(seen[:, :n])))
         return distance_to(states[:, :n], seen[:, :n])
 

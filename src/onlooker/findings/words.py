@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.findings.controllers import n_controllers, regions
-from onlooker.findings.names import hyper_text
+from onlooker.findings.names import coordinate, hyper_text
 from onlooker.findings.verdict import verdict
 from onlooker.reading.tracks import counted
 
@@ -48,7 +48,8 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     where = ""
     if region["center"] is not None:
         where = " around " + ", ".join(
-            f"{name} {x:.4g}" for name, x in zip(run.columns, region["center"], strict=False)
+            f"{name} {coordinate(x, digits)}"
+            for name, x, digits in zip(run.axes, region["center"], run.decimals, strict=False)
         )
     likely = ", ".join(f"{a['name']} ({a['probability']:.0%})" for a in region["actions"])
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"
@@ -56,7 +57,7 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
         return text
     x, y = region["mean_step"]
     length = f"{math.hypot(x, y):.3g}"
-    if run.record.reading.geographic:
+    if run.geographic:
         point = compass_point(math.degrees(math.atan2(x, y)))
         return f"{text}; on average {length} km towards {point}"
     return f"{text}; on average {length} towards {degrees(math.degrees(math.atan2(y, x)))}"

@@ -16,6 +16,7 @@ from onlooker.inference.draws import relabel
 from onlooker.inference.target import Target
 from onlooker.inference.updates import controllers_given_counts
 from onlooker.partitions.base import Bound
+from onlooker.problem.nodes import Owners
 
 _NONE = np.zeros(0, dtype=np.int32)
 
@@ -147,13 +148,17 @@ class Chain:
         Clusters are numbered by first appearance.
         """
         state, problem = self.state, self.bound.layout.problem
-        labels = relabel(self.labels, np.empty(len(state.counts.size), dtype=np.int32))
+        labels, kept = self.labels, self.bound.kept(state)
+        if problem.owners is not None:
+            labels, kept = problem.owners.spread(labels), _spread(kept, problem.owners)
+            problem = problem.owners.whole
+        labels = relabel(labels, np.empty(len(state.counts.size), dtype=np.int32))
         return {
             "labels": labels.astype(smallest_int(problem.n_nodes)),
             problem.drawn: self.actions.astype(smallest_int(problem.n_behaviours)),
             "log_joint": np.asarray(self.log_joint()),
             **{f"hyper.{name}": np.asarray(value) for name, value in state.hyper.items()},
-            **self.bound.kept(state),
+            **kept,
             **{name: kept for update in self.updates for name, kept in update.kept(state).items()},
             **{f"info.{name}": np.asarray(value) for name, value in self.info.items()},
         }
@@ -172,3 +177,16 @@ class Chain:
             + self.bound.log_prior(state)
             + sum(update.log_density(state) for update in self.updates)
         )
+
+
+def _spread(kept: dict[str, Array], owners: Owners) -> dict[str, Array]:
+    """What a prior keeps of the landmarks, for every state; regions are numbered anew."""
+    n = len(owners.owner)
+    spread = {}
+    for name, values in kept.items():
+        if name == "links":
+            spread[name] = owners.links(values)
+        else:
+            spread[name] = relabel(owners.spread(values), np.empty(n, dtype=np.int32))
+        spread[name] = spread[name].astype(smallest_int(n))
+    return spread

@@ -132,11 +132,15 @@ class Binder:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._bound: dict[int, tuple[Problem, Bound[Any]]] = {}
+        self._seen: dict[int, Problem] = {}
+        self._bound: dict[int, Bound[Any]] = {}
 
     def __call__(self, chain: int) -> Bound[Any]:
         """The prior bound to what this chain sees."""
-        problem = self.target.problem.for_chain(chain)
+        prior = self.target.prior
+        if chain not in self._seen:
+            self._seen[chain] = self.target.problem.for_chain(chain, prior.geometry)
+        problem = self._seen[chain]
         if id(problem) not in self._bound:
-            self._bound[id(problem)] = problem, self.target.prior.bind(problem)
-        return self._bound[id(problem)][1]
+            self._bound[id(problem)] = prior.bind(problem)
+        return self._bound[id(problem)]

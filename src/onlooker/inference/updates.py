@@ -219,7 +219,7 @@ class DynamicsParameters(Update[Any]):
         self.priors = problem.parameters
         data = layout.data
         self._data = data.own_rows()._replace(log_scale=np.zeros(0))
-        states = problem.states[problem.node_of[data.order]]
+        states = problem.start_states[data.order]
         self.model: Any = likelihood_of(problem.dynamics, states, problem.next_states[data.order])
 
     def begin(self, state: State[Any]) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from onlooker.partitions.base import PartitionPrior
+from onlooker.partitions.continuation import Continuation
 from onlooker.partitions.crp import ChineseRestaurant
 from onlooker.partitions.ddcrp import DistanceDependent
 from onlooker.partitions.decay import (
@@ -26,6 +27,7 @@ PRIORS: dict[str, type[PartitionPrior[Any]]] = {
 __all__ = [
     "PRIORS",
     "ChineseRestaurant",
+    "Continuation",
     "Decay",
     "DistanceDependent",
     "ExponentialDecay",

@@ -21,6 +21,7 @@ from onlooker.checks import Array, ChoiceError, require_memory
 from onlooker.gibbs.arrays import Slots
 from onlooker.gibbs.state import Nothing, P, State
 from onlooker.hyper import Prior
+from onlooker.partitions.continuation import Continuation
 
 if TYPE_CHECKING:
     from onlooker.gibbs.update import Update
@@ -126,6 +127,8 @@ class Reach(NamedTuple):
     n_neighbors: int | None
     tolerance: float
     """The decaying part counts where it exceeds this share of its maximum."""
+    continuation: Continuation = Continuation()
+    """How nodes count for a state that is none."""
 
 
 class Bound(ABC, Generic[P]):

@@ -340,6 +340,15 @@ class Geometry:
             distances.append(np.take_along_axis(rows, chosen, axis=1))
         return np.concatenate(indices), np.concatenate(distances)
 
+    def nearest_nodes(self, states: Array, k: int) -> tuple[Array, Array]:
+        """The `k` nearest nodes of each state, ``(n, k)``, nearest first, and their distances."""
+        if self.norm is None:
+            every = self.distances(states)
+            index = np.argsort(every, axis=1, kind="stable")[:, :k]
+            return index, np.take_along_axis(every, index, axis=1)
+        found = self._tree.query(self.coordinates(states), k=[*range(1, k + 1)], p=self.norm)
+        return found[1], self.from_norm(found[0])
+
     def near_distances(self, radius: float, n_neighbors: int | None = None) -> Similarity:
         """A graph whose weights are distances: all pairs within `radius`, or the nearest nodes."""
         if n_neighbors is not None:

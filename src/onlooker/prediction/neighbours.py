@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.partitions.continuation import Continuation
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.kernels import Neighbours
+
+_EIGHTH = 8  # nearest landmark, whose distance tells how far apart they lie here
 
 
 class _Rows(NamedTuple):
@@ -25,13 +28,32 @@ class _Rows(NamedTuple):
 
 
 class NeighbourSearch:
-    """Finds the nodes near query states, by a tree where the metric allows."""
+    """Finds the nodes near query states, by a tree where the metric allows.
 
-    def __init__(self, geometry: Geometry) -> None:
+    Parameters
+    ----------
+    geometry
+        Where the nodes lie.
+    continuation
+        How nodes count beyond the decay.
+    landmarks
+        The problem's nodes that these are, where they stand for others: distances then count in
+        units of how far apart landmarks lie at the place of each.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        continuation: Continuation | None = None,
+        landmarks: Array | None = None,
+    ) -> None:
         self._geometry = geometry
         self._p = geometry.norm
         self._n_nodes = len(geometry.states)
         self._found: _Rows | None = None
+        self._all: tuple[Array, Array] | None = None
+        self._rule = continuation or Continuation()
+        self._landmarks = landmarks
 
     @cached_property
     def _tree(self) -> Any:
@@ -39,12 +61,23 @@ class NeighbourSearch:
 
         return cKDTree(self._geometry.coordinates(self._geometry.states))
 
+    @cached_property
+    def spacing(self) -> Array:
+        """How far apart landmarks lie around each, their median being 1; 1 for other nodes."""
+        if self._landmarks is None or self._n_nodes == 1:
+            return np.ones(self._n_nodes)
+        eighth = self._geometry.nearest(_EIGHTH)[1][:, -1]
+        return np.asarray(eighth / np.median(eighth))
+
     def find(
         self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float
     ) -> Neighbours:
         """The neighbours of `states`: the nearest `n_neighbors` nodes, or all that matter."""
+        if self._landmarks is not None or not self._rule.is_model:
+            near = self._continued(states, decay, n_neighbors, tolerance)
+            return near if self._landmarks is None else _renumbered(near, self._landmarks)
         if n_neighbors is not None:
-            index, distance = self._nearest(states, min(n_neighbors, self._n_nodes))
+            index, distance = self._geometry.nearest_nodes(states, min(n_neighbors, self._n_nodes))
             n, k = index.shape
             indptr = np.arange(0, n * k + 1, k)
             return _neighbours(indptr, index.ravel(), decay.g(distance.ravel()), index[:, 0])
@@ -56,24 +89,40 @@ class NeighbourSearch:
         indptr = np.concatenate([[0], np.cumsum(keep)])[found.indptr]
         return _neighbours(indptr, found.node[keep], decay.g(found.distance[keep]), found.nearest)
 
+    def _continued(
+        self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float
+    ) -> Neighbours:
+        """Weights ``Σ_j exp(-τ₀ u_j)`` in all, shared out ``∝ exp(-τ u_j)``, τ and τ₀ by the rule.
+
+        Together with ν for a region of its own they make the rule of `Continuation`.
+        """
+        known = self._all  # one look: another thread may replace it
+        if known is None or known[0] is not states:
+            known = self._all = (states, self._geometry.distances(states))
+        u = -decay.log_g(known[1] / np.maximum(self.spacing, 1e-6))
+        if n_neighbors is not None and n_neighbors < self._n_nodes:
+            last = np.partition(u, n_neighbors - 1, axis=1)[:, n_neighbors - 1 : n_neighbors]
+            u[u > last] = np.inf
+        least = u.min(axis=1, keepdims=True)
+        reached = np.exp(-self._rule.reach * u)
+        total = np.where(reached >= tolerance, reached, 0.0).sum(axis=1)
+        with np.errstate(invalid="ignore"):  # where a decay ends, all may be infinitely far
+            above = self._rule.sharpness * (u - least)
+        row, column = np.nonzero(above <= -np.log(tolerance))
+        above = above[row, column]
+        order = np.lexsort([above, row])
+        row, g = row[order], np.exp(-above[order])
+        sums = np.bincount(row, g, minlength=len(states))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(states)))])
+        return _neighbours(indptr, column[order], g * (total / sums)[row], u.argmin(axis=1))
+
     def _sorted(self, states: Array, radius: float) -> _Rows:
         """All nodes within `radius` of each state, nearest first."""
         row, column, distance = self._within(states, radius)
         order = np.lexsort([distance, row])
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(states)))])
-        nearest = self._nearest(states, 1)[0][:, 0]
+        nearest = self._geometry.nearest_nodes(states, 1)[0][:, 0]
         return _Rows(states, radius, indptr, column[order], distance[order], nearest)
-
-    def _nearest(self, states: Array, k: int) -> tuple[Array, Array]:
-        """The `k` nearest nodes of each state, ``(n, k)``, nearest first, and their distances."""
-        if self._p is None:
-            every = self._geometry.distances(states)
-            index = np.argsort(every, axis=1, kind="stable")[:, :k]
-            return index, np.take_along_axis(every, index, axis=1)
-        found = self._tree.query(
-            self._geometry.coordinates(states), k=[*range(1, k + 1)], p=self._p
-        )
-        return found[1], self._geometry.from_norm(found[0])
 
     def _within(self, states: Array, radius: float) -> tuple[Array, Array, Array]:
         """Triplets (state, node, distance) within `radius`."""
@@ -88,6 +137,13 @@ class NeighbourSearch:
         )
         row, column, distance = (np.ascontiguousarray(found[name]) for name in "ijv")
         return row, column, self._geometry.from_norm(distance)
+
+
+def _renumbered(near: Neighbours, nodes: Array) -> Neighbours:
+    """The same with other numbers of the nodes."""
+    return near._replace(
+        indices=nodes[near.indices].astype(np.int32), nearest=nodes[near.nearest].astype(np.int64)
+    )
 
 
 def _neighbours(indptr: Array, indices: Array, g: Array, nearest: Array) -> Neighbours:

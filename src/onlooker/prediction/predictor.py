@@ -106,6 +106,8 @@ class Predictor:
         Of the controllers that intervals are made of.
     keep_counts
         Hold the counts of all draws in memory, however many: for frequent queries.
+    chains
+        The chain of each draw, by whose landmarks it predicts; None: all nodes count.
     """
 
     def __init__(
@@ -116,20 +118,38 @@ class Predictor:
         seed: int,
         *,
         keep_counts: bool = False,
+        chains: Array | None = None,
     ) -> None:
         self.problem = problem
         self.prior = prior
         self.draws = draws
         self.seed = seed
         self.keep_counts = keep_counts
+        self.chains = chains if problem.landmarks is not None else None
+        self._searches: dict[int, NeighbourSearch] = {}
         self._kept: list[Clusters] = []
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
-    @cached_property
-    def _search(self) -> NeighbourSearch:
-        geometry = self.prior.geometry(self.problem)
-        assert geometry is not None
-        return NeighbourSearch(geometry)
+    def _search(self, chain: int) -> NeighbourSearch:
+        """Neighbours among the nodes of a chain."""
+        if chain not in self._searches:
+            problem = self.problem
+            if self.chains is not None:
+                problem = problem.for_chain(chain, self.prior.geometry)
+            geometry, reach = self.prior.geometry(problem), self.prior.reach
+            assert geometry is not None
+            assert reach is not None
+            landmarks = None if problem.owners is None else problem.owners.nodes
+            self._searches[chain] = NeighbourSearch(geometry, reach.continuation, landmarks)
+        return self._searches[chain]
+
+    def _sightings(self, clusters: Clusters) -> tuple[Array, Array]:
+        """The chain and the scale of each draw: those that share both share neighbours."""
+        n, reach = len(clusters.index), self.prior.reach
+        chains = np.zeros(n, dtype=np.int64) if self.chains is None else self.chains[clusters.index]
+        if "scale" in clusters.hyper:
+            return chains, clusters.hyper["scale"]
+        return chains, np.full(n, 0.0 if reach is None else reach.decay.known_scale)
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -252,16 +272,16 @@ class Predictor:
         if reach is None:
             yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
             return
-        scales = clusters.hyper.get("scale")
-        if scales is None:
-            scales = np.full(len(clusters.index), reach.decay.known_scale)
-        for scale in np.unique(scales)[::-1]:  # what the widest reaches serves all
-            same = np.flatnonzero(scales == scale)
+        chains, scales = self._sightings(clusters)
+        for chain, scale in sorted({*zip(chains.tolist(), scales.tolist(), strict=True)})[::-1]:
+            # from wide to narrow: what the widest reaches serves all
+            same = np.flatnonzero((scales == scale) & (chains == chain))
             group = clusters if len(same) == len(scales) else clusters.take(same)
-            found = (replace(reach.decay, scale=float(scale)), rule.n_neighbors, reach.tolerance)
+            found = (replace(reach.decay, scale=scale), rule.n_neighbors, reach.tolerance)
             kept = self._found  # one look: another thread may replace it
-            if kept[0] is not states or kept[1] != found:
-                kept = self._found = (states, found, self._search.find(states, *found))
+            if kept[0] is not states or kept[1] != (chain, *found):
+                near = self._search(chain).find(states, *found)
+                kept = self._found = (states, (chain, *found), near)
             yield group, kept[2], self._weights(group, rule)
 
     def _weights(self, clusters: Clusters, rule: Rule) -> Weights:
@@ -430,17 +450,14 @@ class Predictor:
         known = node >= 0
         chosen[known] = clusters.labels[draw[known], node[known]]
         reach, weights = self.prior.reach, self._weights(clusters, rule)
-        scales = clusters.hyper.get("scale")
-        if scales is None:
-            fixed = 0.0 if reach is None else reach.decay.known_scale
-            scales = np.full(len(clusters.index), fixed)
-        own = scales[draw]
-        for scale in np.unique(own[~known]):
-            mine = np.flatnonzero(~known & (own == scale))
+        chains, scales = (values[draw] for values in self._sightings(clusters))
+        asked = zip(chains[~known].tolist(), scales[~known].tolist(), strict=True)
+        for chain, scale in sorted({*asked}):
+            mine = np.flatnonzero(~known & (scales == scale) & (chains == chain))
             near = no_neighbours(len(mine))
             if reach is not None:
-                decay = replace(reach.decay, scale=float(scale))
-                near = self._search.find(states[mine], decay, rule.n_neighbors, reach.tolerance)
+                found = (replace(reach.decay, scale=scale), rule.n_neighbors, reach.tolerance)
+                near = self._search(chain).find(states[mine], *found)
             picked = np.empty(len(mine), dtype=np.int32)
             kernels.draw_own_clusters(
                 clusters.labels, clusters.first, near, weights, draw[mine], uniforms[mine],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -15,6 +15,7 @@ from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.gibbs.arrays import Base, BaseSums, Data, sum_base
 from onlooker.hyper import Prior
 from onlooker.missing.seen import Incomplete
+from onlooker.problem.nodes import Landmarks, Owners, Places, at_landmarks, node_states
 from onlooker.warnings import DynamicsMisfitWarning, UnidentifiableActionsWarning, warn
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ class Problem:
         self.next_states: Array | None = None
         self.paths: Paths | None = None
         self.incomplete: Incomplete | None = None
+        self.landmarks: Landmarks | None = None
+        """Which of the states are a chain's nodes; None: all."""
+        self.owners: Owners | None = None
+        """Where this is what one chain sees of a problem with landmarks."""
 
     def _warn_of_unidentifiable(self) -> None:
         if self.unidentifiable_share > 0:
@@ -117,7 +122,7 @@ class Problem:
         cls,
         demos: Demonstrations,
         dynamics: Dynamics,
-        nodes: Literal["visited", "all"] | Any = "visited",
+        nodes: Literal["visited", "all"] | Landmarks | Any = "visited",
         *,
         observation_noise: float | Prior | None = None,
         repertoire: Sequence[Kind] | Policies | Literal["auto"] | None = None,
@@ -134,7 +139,8 @@ class Problem:
             Which states carry an indicator. ``"visited"``: every distinct state seen, the last of
             each trajectory included. ``"all"``: every state of a finite space. An array of states:
             the visited ones and these, which join the inference without a transition.
-            ``"all"`` where integer states are unseen.
+            ``"all"`` where integer states are unseen. `Landmarks`: a random choice of the visited
+            ones, to which the others belong; labels are still those of every visited state.
         observation_noise
             Standard deviation of Gaussian noise that positions were seen with: a number fixes it,
             a prior infers it (``posterior.hyper["observation_noise"]``). Positions are then
@@ -165,18 +171,22 @@ class Problem:
                 f"dynamics.log_likelihood gave shape {np.shape(loglik)} for "
                 f"{demos.n_transitions} transitions and {dynamics.n_actions} actions"
             )
-        node_states, node_of_state = _nodes(demos, nodes, getattr(dynamics, "n_states", None))
+        visited, node_of_state = node_states(demos, nodes, getattr(dynamics, "n_states", None))
         policies = None
         by_behaviour = loglik
         if repertoire is not None:
             policies = _policies(repertoire, dynamics, demos, incomplete)
             by_behaviour = policies.log_likelihood(states, loglik)
         problem = cls.__new__(cls)
-        problem._set(node_of_state[demos.transition_starts()], by_behaviour, node_states)
+        problem._set(node_of_state[demos.transition_starts()], by_behaviour, visited)
         problem.set_world(dynamics, next_states)
         if policies is not None:
             problem.set_repertoire(policies)
         problem.incomplete = incomplete
+        if isinstance(nodes, Landmarks):
+            if incomplete is not None:
+                raise ValueError("nodes must not be Landmarks where states were not seen exactly")
+            problem.landmarks = nodes if nodes.n < len(visited) else None
         problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
         if incomplete is None:  # else the likelihoods are those of a first guess
             problem._warn_of_unidentifiable()
@@ -321,9 +331,18 @@ class Problem:
         likelihood, row = _share_rows(likelihood, place_of[order])
         return Layout(self, nodes, Data(first, likelihood, row, order, log_scale))
 
-    def for_chain(self, chain: int) -> Problem:
-        """The problem that a chain sees: the same for all."""
-        return self
+    def for_chain(self, chain: int, places: Callable[[Problem], Places | None]) -> Problem:
+        """The problem that a chain sees: the same for all, or one with landmarks as nodes.
+
+        `places` says where the nodes of a problem lie.
+        """
+        return self if self.landmarks is None else at_landmarks(self, chain, places)
+
+    @property
+    def start_states(self) -> Array:
+        """``(M, ...)``: where each transition starts."""
+        whole = self if self.owners is None else self.owners.whole
+        return np.asarray(whole.states[whole.node_of])
 
 
 @dataclass(frozen=True)
@@ -415,38 +434,6 @@ def _check_base(base: Any, n: int) -> Array:
 def _own_names(names: Array) -> Array | None:
     """The names, if they are not just "0", "1", ... ."""
     return None if np.array_equal(names, np.arange(len(names)).astype(np.str_)) else names
-
-
-def _nodes(demos: Demonstrations, nodes: Any, n_states: int | None) -> tuple[Array, Array]:
-    """The states of the nodes, and the node of every state seen."""
-    if isinstance(nodes, str):
-        if nodes == "visited":
-            return demos.distinct()
-        if nodes != "all":
-            raise ValueError(f"nodes must be 'visited', 'all' or an array, got {nodes!r}")
-        if not demos.is_discrete or n_states is None:
-            raise ValueError(
-                "nodes='all' needs a finite state space; give the extra states as an array instead"
-            )
-        return np.arange(n_states), demos.states
-    extra = as_array("nodes", nodes)
-    if not demos.is_discrete and extra.ndim == 1 and extra.dtype.kind in "iu":
-        extra = extra.astype(np.float64)  # whole numbers on the real line
-    extra = as_states(extra, "nodes")
-    if extra.shape[1:] != demos.states.shape[1:]:
-        kind = "(n,) integers" if demos.is_discrete else f"(n, {demos.n_dims}) floats"
-        raise ValueError(
-            f"nodes must be {kind} like the demonstrations, "
-            f"got dtype {extra.dtype} and shape {extra.shape}"
-        )
-    if demos.is_discrete and n_states is not None and extra.max(initial=0) >= n_states:
-        where = int(np.argmax(extra >= n_states))
-        raise ValueError(
-            f"nodes holds {extra[where]} at index {where}; "
-            f"the dynamics have states 0 to {n_states - 1}"
-        )
-    distinct, index = distinct_states(np.concatenate([demos.states, extra]))
-    return distinct, index[: len(demos.states)]
 
 
 def _warn_of_misfit(dynamics: Any, loglik: Array) -> None:

@@ -50,8 +50,9 @@ class UnknownPrior(PartitionPrior[Any]):
 def _classes() -> dict[str, type]:
     from onlooker import hyper
     from onlooker.partitions import PRIORS, decay
+    from onlooker.partitions.continuation import Continuation
 
-    parts = [*PRIORS.values(), *vars(decay).values(), *vars(hyper).values()]
+    parts = [*PRIORS.values(), Continuation, *vars(decay).values(), *vars(hyper).values()]
     return {
         item.__name__: item
         for item in parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import platform
@@ -20,7 +21,7 @@ from onlooker.files import CannotDecode, parse_json, refusing_damage, within
 from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
-from onlooker.problem import Paths, Problem
+from onlooker.problem import Landmarks, Paths, Problem
 from onlooker.runs.checking import check_dynamics, check_prior, check_problem
 from onlooker.runs.codec import UnknownPrior, decode, encode, fingerprint
 from onlooker.warnings import UnidentifiableActionsWarning
@@ -72,6 +73,8 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
         seen = problem.incomplete
         arrays |= {"seen.observed": seen.observed, "seen.offsets": seen.offsets}
         identity["observation_noise"] = encode(seen.noise, "observation_noise", arrays)
+    if problem.landmarks is not None:
+        identity["landmarks"] = dataclasses.asdict(problem.landmarks)
     if problem.parameters:  # else the likelihoods say it all
         arrays |= ends
         identity["dynamics"] = encode_dynamics(problem.dynamics, arrays)
@@ -163,6 +166,8 @@ def restore_run(
     paths = within("paths.", arrays)  # older stores have none
     names = arrays.get("trajectory_names")
     problem.paths = Paths(**paths, names=names) if paths else None
+    if "landmarks" in header:
+        problem.landmarks = Landmarks(**header["landmarks"])
     check_problem(problem)
     if given is None:
         check_dynamics(problem)

@@ -67,6 +67,8 @@
     view = new onlooker.MapView(byId("map"), {
       look: () => ({ ...state, names }),
       pick: act.pick,
+      fits: true,
+      told: renderCaption,
       hover: (x, y) => {
         if (x === null) {
           tip.hidden = true;
@@ -113,7 +115,7 @@
       run.paths ? el("label", {}, el("input", { type: "checkbox", id: "paths", checked: state.paths, onchange: (event) => set({ paths: event.target.checked }) }), "all trajectories") : null,
       el("button", { type: "button", onclick: () => view.zoomBy(1.4, ...centre()), "aria-label": "Zoom in" }, "+"),
       el("button", { type: "button", onclick: () => view.zoomBy(1 / 1.4, ...centre()), "aria-label": "Zoom out" }, "−"),
-      el("button", { type: "button", onclick: () => view.reset() }, "Whole"));
+      el("button", { type: "button", onclick: () => view.reset(true) }, "Whole"));
   }
   // What was chosen elsewhere shows in the menus, which keep the focus.
   function syncChoices() {
@@ -198,7 +200,8 @@
     const field = run.node_moves && run.space.kind !== "abstract" ? words[state.field] || "" : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
-    const caption = what + field + unseen + others;
+    const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: Whole shows everything.` : "";
+    const caption = what + field + unseen + others + far;
     if (byId("map-caption").textContent !== caption) byId("map-caption").textContent = caption;
   }
 

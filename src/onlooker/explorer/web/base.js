@@ -50,6 +50,17 @@ const onlooker = {};
     else text = String(Number(x.toPrecision(digits)));
     return text.replace("-", "−");
   };
+  // At most so many digits after the point, without zeros at the end.
+  onlooker.fixed = (x, decimals) => {
+    const text = Number(x.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals });
+    return (text === "-0" ? "0" : text).replace("-", "−");
+  };
+  // A longitude (k = 0) or a latitude in degrees and the side it is on.
+  onlooker.degrees = (x, k, text) => {
+    const value = k === 0 ? x - 360 * Math.floor((x + 180) / 360) : x;
+    const side = value === 0 || Math.abs(value) === 180 ? "" : ["EW", "NS"][k][value < 0 ? 1 : 0];
+    return `${text(Math.abs(value))}°${side}`;
+  };
   onlooker.percent = (x) => {
     const space = "\u00a0"; // a number and its unit stay on one line
     if (x > 0 && x < 0.005) return `<${space}1${space}%`;

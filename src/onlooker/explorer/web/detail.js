@@ -25,7 +25,7 @@
     onlooker.fillAsk = (picked) => {
       if (!picked) return;
       const values = real ? picked.place : [run.stateOf(picked.site)];
-      values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(5)) : value; });
+      values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(8)) : value; });
     };
   };
 
@@ -74,7 +74,7 @@
   function answered(run, other, picked, answer, there, act, width) {
     const site = picked.site !== null ? picked.site : answer.node >= 0 ? answer.node : null;
     const visited = answer.node >= 0;
-    const title = site !== null ? run.stateText(site) : `(${picked.place.map((x) => number(x)).join(", ")})`;
+    const title = site !== null ? run.stateText(site) : run.placeText(picked.place);
     const likely = answer.mean.indexOf(Math.max(...answer.mean));
     const rose = onlooker.hasRose(run);
     const near = run.nearest(picked.place, picked.site === null ? run.nNodes : picked.site);

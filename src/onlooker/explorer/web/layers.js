@@ -29,16 +29,58 @@
     return petals;
   };
 
+  const KM_A_DEGREE = 111.195;
+  const LAND = { light: "#e6e3da", dark: "#2b323a" };
+
   class Layers {
+    paintLand(surface) {
+      const { x, y, w, h } = this.box;
+      surface.clip(x, y, w, h);
+      for (const { points, offsets } of this.run.space.land) {
+        const rings = Array.from(offsets.values.subarray(1), (end, k) => {
+          const ring = [];
+          for (let i = offsets.values[k]; i < end; i++) ring.push([this.px(points.values[2 * i]), this.py(points.values[2 * i + 1])]);
+          return ring;
+        });
+        surface.area(rings, LAND[onlooker.isDark() ? "dark" : "light"]);
+      }
+      surface.unclip();
+    }
+
+    // A length in km, true in the middle of the map.
+    paintScale(surface, ink) {
+      const { x, y, w, h } = this.box;
+      const perKm = Math.abs(this.sy) / KM_A_DEGREE;
+      const room = Math.max(60, 0.25 * w) / perKm;
+      const power = 10 ** Math.floor(Math.log10(room));
+      const km = [5, 2, 1].map((m) => m * power).find((length) => length <= room);
+      const text = km >= 1 ? `${onlooker.number(km)} km` : `${onlooker.number(1000 * km)} m`;
+      const [left, right, base] = [x + 10, x + 10 + km * perKm, y + h - 10];
+      const bar = [[left, base - 5], [left, base], [right, base], [right, base - 5]];
+      surface.line(bar, ink.card, 4.5, 0.85);
+      surface.line(bar, ink.ink, 1.6);
+      for (const [dx, dy] of [[-1, 0], [1, 0], [0, -1], [0, 1]]) surface.text(left + 5 + dx, base - 5 + dy, text, ink.card, "start", 11, "bottom");
+      surface.text(left + 5, base - 5, text, ink.ink, "start", 11, "bottom");
+    }
+
+    // A tick with the digits that its step needs; on Earth with its side.
+    tickText(value, step, k) {
+      const text = (v) => (Math.abs(v) >= 1e6 || (v !== 0 && step < 1e-6) ? onlooker.number(v, 6) : onlooker.fixed(v, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))));
+      return this.onEarth ? onlooker.degrees(value, k, text) : text(value);
+    }
+
     paintAxes(surface, ink) {
       const { x, y, w, h } = this.box;
-      for (const tick of onlooker.ticks(this.wx(x), this.wx(x + w), Math.max(2, w / 90))) {
+      const stepOf = (ticks) => (ticks.length > 1 ? ticks[1] - ticks[0] : Math.abs(ticks[0]) || 1);
+      const across = onlooker.ticks(this.wx(x), this.wx(x + w), Math.max(2, w / 90));
+      for (const tick of across) {
         surface.line([[this.px(tick), y], [this.px(tick), y + h]], ink.line, 0.6);
-        surface.text(this.px(tick), y + h + 6, onlooker.number(tick, 4), ink.soft, "middle", 11, "top");
+        surface.text(this.px(tick), y + h + 6, this.tickText(tick, stepOf(across), 0), ink.soft, "middle", 11, "top");
       }
-      for (const tick of onlooker.ticks(this.wy(y + h), this.wy(y), Math.max(2, h / 60))) {
+      const up = onlooker.ticks(this.wy(y + h), this.wy(y), Math.max(2, h / 60));
+      for (const tick of up) {
         surface.line([[x, this.py(tick)], [x + w, this.py(tick)]], ink.line, 0.6);
-        surface.text(x - 6, this.py(tick), onlooker.number(tick, 4), ink.soft, "end", 11);
+        surface.text(x - 6, this.py(tick), this.tickText(tick, stepOf(up), 1), ink.soft, "end", 11);
       }
       surface.text(x + w / 2, y + h + 22, this.axes[0].name, ink.soft, "middle", 12, "top");
       surface.text(x + 4, y + 4, this.axes[1].name, ink.soft, "start", 12, "top");
@@ -196,7 +238,7 @@
       if (shown.picked.site !== null && shown.picked.site < this.xs.length) at = this.at(shown.picked.site);
       else if (place && this.axes[0].dim !== null) {
         const [i, j] = this.axes.map((axis) => axis.dim);
-        at = [this.px(place[i]), j === null ? this.box.y + this.box.h / 2 : this.py(place[j])];
+        at = [this.px(i === 0 ? this.run.unwrapped(place[i]) : place[i]), j === null ? this.box.y + this.box.h / 2 : this.py(place[j])];
       }
       if (!at) return;
       surface.marker("circle", ...at, 9, ink.card, ink.card, true);

@@ -8,7 +8,7 @@
   // Axes that a run can be drawn along; `dim` is set where a click means a coordinate.
   onlooker.axesOf = (run) => {
     const d = run.space.sites.shape[1];
-    const value = (k) => (site) => run.space.sites.values[site * d + k];
+    const value = (k) => (site) => (k === 0 ? run.unwrapped(run.space.sites.values[site * d]) : run.space.sites.values[site * d + k]);
     const withUnit = (name, k) => (run.space.units[k] ? `${name} [${run.space.units[k]}]` : name);
     const axes = run.space.axes.map((name, k) => ({ name: withUnit(name, k), dim: k, value: value(k) }));
     if (run.space.kind === "abstract") return axes;
@@ -50,11 +50,13 @@
 
   class MapView {
     // `look()` gives what is to be shown; `pick(place)` is told of clicks.
-    constructor(canvas, { look, pick, hover }) {
+    constructor(canvas, { look, pick, hover, told, fits = false }) {
+      this.fits = fits; // whether the canvas is made as high as its content
       this.canvas = canvas;
       this.look = look;
       this.pick = pick;
       this.hover = hover || (() => {});
+      this.told = told || (() => {}); // that what is in view has changed
       this.zoom = 1;
       this.shift = [0, 0];
       this.cursor = null;
@@ -81,19 +83,23 @@
         this.xs[site] = this.axes[0].value(site);
         this.ys[site] = this.axes[1].value(site);
       }
-      this.bounds();
-      if (!same) this.reset();
+      if (same) this.bounds(this.whole);
+      else this.reset();
       this.refresh();
     }
 
-    bounds() {
-      const range = (values, cell) => {
+    // The world in view; `whole`: with what lies far off.
+    bounds(whole) {
+      this.whole = whole;
+      const { extent, meridian } = this.run.space;
+      const range = (values, cell, axis) => {
         let low = Infinity;
         let high = -Infinity;
         for (const v of values) {
           if (v < low) low = v;
           if (v > high) high = v;
         }
+        if (extent && axis.dim !== null && !whole) [low, high] = extent[axis.dim];
         if (!(low <= high)) return [-1, 1];
         const pad = cell ? 0.7 * cell : 0.04 * (high - low) || Math.abs(low) * 0.1 || 1;
         return [low - pad, high + pad];
@@ -103,10 +109,14 @@
       if (cell && cell.length > 1 && this.axes.every((axis) => axis.dim !== null)) {
         this.cell = [cell[this.axes[0].dim], cell[this.axes[1].dim]];
       }
-      this.world = [range(this.xs, this.cell && this.cell[0]), range(this.ys, this.cell && this.cell[1])];
+      this.world = [this.xs, this.ys].map((values, i) => range(values, this.cell && this.cell[i], this.axes[i]));
+      this.farOff = whole ? 0 : this.xs.reduce((sum, x, site) => sum + ![x, this.ys[site]].every((v, i) => !(v < this.world[i][0] || v > this.world[i][1])), 0);
       const [w, h] = this.world.map(([low, high]) => high - low);
       const flat = this.run.space.sites.shape[1] < 3; // in a plane, both axes likely have one unit
       this.equal = this.axes.every((axis) => axis.dim !== null) && Math.max(w / h, h / w) < (flat ? 8 : 2);
+      this.onEarth = meridian !== null && this.axes[0].dim === 0 && this.axes[1].dim === 1;
+      if (this.onEarth) this.equal = true;
+      this.narrow = this.onEarth ? Math.cos(((this.world[1][0] + this.world[1][1]) / 2) * (Math.PI / 180)) : 1; // a degree east to one north
       this.flipped = kind === "abstract"; // tables start at the top
     }
 
@@ -115,7 +125,10 @@
       const [[x0, x1], [y0, y1]] = this.world;
       let sx = box.w / (x1 - x0);
       let sy = box.h / (y1 - y0);
-      if (this.equal) sx = sy = Math.min(sx, sy);
+      if (this.equal) {
+        sy = Math.min(sx / this.narrow, sy);
+        sx = sy * this.narrow;
+      }
       this.sx = sx * this.zoom;
       this.sy = sy * this.zoom * (this.flipped ? -1 : 1);
       this.ox = box.x + box.w / 2 - ((x0 + x1) / 2 + this.shift[0]) * this.sx;
@@ -126,7 +139,10 @@
     wx(px) { return (px - this.ox) / this.sx; }
     wy(py) { return (this.oy - py) / this.sy; }
 
-    reset() {
+    // Everything in view; without `whole` but for what lies far off.
+    reset(whole = false) {
+      if (this.run) this.bounds(whole);
+      if (whole) this.told();
       this.zoom = 1;
       this.shift = [0, 0];
       this.refresh();
@@ -151,7 +167,19 @@
       });
     }
 
+    // As high as the world is, for the width there is; never taller than most of the window.
+    shape() {
+      const width = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+      const [[x0, x1], [y0, y1]] = this.world;
+      const high = (width * (y1 - y0)) / ((x1 - x0) * this.narrow) + MARGIN.top + MARGIN.bottom;
+      const most = 0.75 * window.innerHeight;
+      const height = this.equal ? `${Math.round(Math.max(Math.min(220, most), Math.min(high, most)))}px` : "";
+      const { style } = this.canvas.parentElement;
+      if (this.fits && style.height !== height) style.height = height;
+    }
+
     draw() {
+      if (this.run) this.shape();
       const ratio = window.devicePixelRatio || 1;
       const w = this.canvas.clientWidth;
       const h = this.canvas.clientHeight;
@@ -183,6 +211,7 @@
       this.box = { x: margin.left, y: margin.top, w: w - margin.left - margin.right, h: h - margin.top - margin.bottom };
       this.fit();
       const shown = this.look();
+      if (this.onEarth) this.paintLand(surface);
       if (!bare) this.paintAxes(surface, ink);
       surface.clip(this.box.x, this.box.y, this.box.w, this.box.h);
       if (shown.paths && this.run.paths) this.paintPaths(surface, ink);
@@ -190,6 +219,7 @@
       if (shown.field !== "none") this.paintField(surface, ink, shown);
       if (shown.trajectory !== null && this.run.paths) this.paintTrajectory(surface, ink, shown);
       this.paintPicked(surface, ink, shown);
+      if (this.onEarth) this.paintScale(surface, ink);
       if (withCursor && this.cursor && document.activeElement === this.canvas) {
         const [x, y] = this.cursor;
         surface.line([[x - 9, y], [x + 9, y], null, [x, y - 9], [x, y + 9]], ink.card, 4);
@@ -298,7 +328,7 @@
       } else if (event.key === "Enter" || event.key === " ") this.pick(this.placeAt(...this.cursor));
       else if (event.key === "+" || event.key === "=") this.zoomBy(1.3, ...this.cursor);
       else if (event.key === "-" || event.key === "_") this.zoomBy(1 / 1.3, ...this.cursor);
-      else if (event.key === "0") this.reset();
+      else if (event.key === "0") this.reset(true);
       else return;
       event.preventDefault();
     }

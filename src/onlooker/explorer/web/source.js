@@ -86,6 +86,7 @@
       const unpacked = (part) => part && Object.fromEntries(Object.entries(part).map(
         ([key, value]) => [key, value && value.dtype ? onlooker.unpack(value) : value]));
       this.space = unpacked(overview.space);
+      this.space.land = this.space.land.map(unpacked);
       this.paths = unpacked(overview.paths);
       this.steps = unpacked(overview.steps);
       this.at_nodes = unpacked(overview.at_nodes);
@@ -109,8 +110,23 @@
     }
     stateText(site) {
       if (this.space.kind === "abstract") return `state ${this.stateOf(site)}`;
-      const at = `(${this.place(site).map((x) => onlooker.number(x)).join(", ")})`;
+      const at = this.placeText(this.place(site));
       return this.space.kind === "grid" ? `state ${this.stateOf(site)} at ${at}` : at;
+    }
+    // Coordinates with as many digits as tell states apart; on Earth as degrees east and north.
+    placeText(place) {
+      const { decimals, meridian } = this.space;
+      const parts = place.map((x, k) => {
+        if (!decimals) return onlooker.number(x);
+        const text = (value) => onlooker.fixed(value, decimals[k]);
+        return meridian !== null && k < 2 ? onlooker.degrees(x, k, text) : text(x);
+      });
+      return `(${parts.join(", ")})`;
+    }
+    // A longitude as the map has it: within 180° of the middle.
+    unwrapped(x) {
+      const { meridian } = this.space;
+      return meridian === null ? x : x - 360 * Math.floor((x - meridian + 180) / 360);
     }
     // Names of all nodes' clusters in a draw: at once if its block is here, else a promise.
     names(chain, index) {

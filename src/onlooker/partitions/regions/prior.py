@@ -20,6 +20,7 @@ from onlooker.partitions.base import (
     by_row,
     make_weights,
 )
+from onlooker.partitions.continuation import Continuation
 from onlooker.partitions.decay import Decay, GaussianDecay
 from onlooker.partitions.geometry import Geometry
 from onlooker.partitions.regions.state import Sharing
@@ -37,6 +38,11 @@ def _check_decay(name: str, decay: Any) -> None:
             f"{name} must have no offset, got {decay.offset}: far regions share a controller by "
             "sharing, not by links"
         )
+
+
+def _check_continuation(name: str, continuation: Any) -> None:
+    if not isinstance(continuation, Continuation):
+        raise TypeError(f"{name} must be a Continuation, got {continuation!r}")
 
 
 @dataclass(eq=False)
@@ -61,6 +67,8 @@ class Regions(PartitionPrior[Sharing]):
         ``(S, d)`` positions of integer states.
     metric
         A name, a callable of two vectors, or a matrix of distances.
+    continuation
+        How regions go on to states that are no nodes; the default is the model itself.
     """
 
     self_link: Annotated[Hyper, check_hyper] = field(default_factory=lambda: Exponential(0.1))
@@ -69,6 +77,7 @@ class Regions(PartitionPrior[Sharing]):
     n_neighbors: Annotated[int | None, check_neighbours] = None
     coordinates: Any = None
     metric: Any = "euclidean"
+    continuation: Annotated[Continuation, _check_continuation] = field(default=Continuation())
 
     key: ClassVar[str] = "regions"
     state: ClassVar[type[Sharing]] = Sharing
@@ -106,7 +115,7 @@ class Regions(PartitionPrior[Sharing]):
         """By the decay."""
         from onlooker.partitions.regions.scales import TOLERANCE
 
-        return Reach(self.decay, self.n_neighbors, TOLERANCE)
+        return Reach(self.decay, self.n_neighbors, TOLERANCE, self.continuation)
 
     def geometry(self, problem: Problem) -> Geometry:
         """Where the nodes lie."""
@@ -132,5 +141,7 @@ class Regions(PartitionPrior[Sharing]):
         if strategy == "local":
             return near
         nu, gamma = drawn.hyper("nu"), drawn.hyper("gamma")
+        if self.continuation.alone is not None:
+            nu = np.full(len(nu), self.continuation.alone)
         alone = nu / (np.add.reduceat(drawn.n_regions, drawn.first[:-1]) + gamma)
         return near._replace(mass=by_row(drawn, alone) * drawn.n_regions, new=alone * gamma)

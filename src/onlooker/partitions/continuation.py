@@ -1,0 +1,42 @@
+"""How regions go on to states that are no nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onlooker.checks import positive_number
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Whether a state that is no node belongs to a region that was seen, and to which.
+
+    With ``u_j = -ln g(d_j)`` of the nodes, it stands by itself with probability ``f = ν / (ν + Σ_j
+    exp(-reach u_j))``; else it joins the region of node j ``∝ exp(-sharpness u_j)``. With all at
+    1 and the ν that was drawn this is the model itself; other values may predict better where data
+    are not made by the model, and are chosen by what was left out.
+
+    Parameters
+    ----------
+    sharpness
+        τ: how much nearer nodes count more.
+    reach
+        τ₀: the smaller, the farther a state still belongs to what was seen.
+    alone
+        ν*: the weight of a region of its own; None: ν as drawn.
+    """
+
+    sharpness: float = 1.0
+    reach: float = 1.0
+    alone: float | None = None
+
+    def __post_init__(self) -> None:
+        positive_number("sharpness", self.sharpness)
+        positive_number("reach", self.reach)
+        if self.alone is not None:
+            positive_number("alone", self.alone)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether this is the model itself."""
+        return self == Continuation()

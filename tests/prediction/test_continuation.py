@@ -1,0 +1,106 @@
+"""The rule by which regions go on to states that are no nodes."""
+
+import numpy as np
+import pytest
+
+from onlooker import Posterior, Problem, sample
+from onlooker.partitions import Continuation, GaussianDecay, Regions
+from onlooker.partitions.geometry import Geometry
+from onlooker.prediction.neighbours import NeighbourSearch
+from onlooker.problem import Landmarks
+from onlooker.worlds import CircularMotion
+
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.warnings.ConvergenceWarning")
+WORLD = CircularMotion()
+DEMOS = WORLD.rollout(5, 12, random_state=0)[0]
+ASKED = np.array([[0.3, 0.2], [4.0, -1.0], [-3.0, 2.5], [30.0, 0.0]])
+
+
+def run(continuation, nodes="visited"):
+    prior = Regions.inferred(1.0, continuation=continuation)
+    problem = Problem.from_demonstrations(DEMOS, WORLD.dynamics, nodes=nodes)
+    return sample(problem, prior, draws=8, tune=4, chains=2, random_state=0, progress=False)
+
+
+def by_hand(posterior, tau, tau0, alone):
+    """The formulas, draw by draw, of f, W_k and W_fresh."""
+    problem, total = posterior.problem, np.zeros((len(ASKED), posterior.problem.n_actions))
+    for chain, draw in np.ndindex(posterior.labels.shape[:2]):
+        labels = posterior.labels[chain, draw]
+        hyper = {name: values[chain, draw] for name, values in posterior.hyper.items()}
+        nodes, spacing = np.arange(problem.n_nodes), 1.0
+        if problem.landmarks is not None:
+            nodes = problem.for_chain(chain, posterior.prior.geometry).owners.nodes
+            apart = np.linalg.norm(problem.states[nodes][:, None] - problem.states[nodes], axis=2)
+            eighth = np.sort(apart, axis=1)[:, 8]
+            spacing = eighth / np.median(eighth)
+        apart = np.linalg.norm(ASKED[:, None] - problem.states[nodes], axis=2)
+        u = (apart / spacing / hyper["scale"]) ** 2
+        nu = hyper["nu"] if alone is None else alone
+        f = nu / (nu + np.exp(-tau0 * u).sum(axis=1))
+        near = np.exp(-tau * (u - u.min(axis=1, keepdims=True)))
+        near /= near.sum(axis=1, keepdims=True)
+        regions = posterior.regions[chain, draw]
+        of_region = labels[np.unique(regions, return_index=True)[1]]
+        m = len(of_region)
+        actions = posterior.actions[chain, draw]
+        mixed = np.outer(f, np.full(problem.n_actions, 1 / problem.n_actions))
+        mixed *= hyper["gamma"] / (m + hyper["gamma"])
+        for k in range(labels.max() + 1):
+            counts = np.bincount(actions[labels[problem.node_of] == k], minlength=24)
+            theta = (counts + hyper["alpha"]) / (counts.sum() + 24 * hyper["alpha"])
+            shared = np.sum(of_region == k) / (m + hyper["gamma"])
+            weight = (1 - f) * near[:, labels[nodes] == k].sum(axis=1) + f * shared
+            mixed += np.outer(weight, theta)
+        total += mixed
+    return total / posterior.labels[:, :, 0].size
+
+
+@pytest.mark.parametrize(
+    ("tau", "tau0", "alone"), [(1.0, 1.0, None), (4.0, 1 / 16, 0.01), (0.25, 1.0, 1.0)]
+)
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
+def test_policies_are_those_of_the_formulas(tau, tau0, alone, nodes):
+    posterior = run(Continuation(tau, tau0, alone), nodes)
+    right = by_hand(posterior, tau, tau0, alone)
+    np.testing.assert_allclose(posterior.policy(ASKED), right, atol=5e-3)
+    np.testing.assert_allclose(posterior.policy(ASKED).sum(axis=1), 1.0)
+
+
+def test_the_model_itself_is_the_default_and_has_the_same_neighbours():
+    states = np.random.default_rng(0).normal(size=(50, 2))
+    asked = np.random.default_rng(1).normal(size=(20, 2))
+    geometry = Geometry(states)
+    plain = NeighbourSearch(geometry).find(asked, GaussianDecay(0.5), None, 1e-4)
+    search = NeighbourSearch(geometry)
+    dense = search._continued(asked, GaussianDecay(0.5), None, 1e-4)
+
+    def weights(near):
+        full = np.zeros((len(asked), len(states)))
+        full[np.repeat(np.arange(len(asked)), np.diff(near.indptr)), near.indices] = near.g
+        return full
+
+    np.testing.assert_allclose(weights(plain), weights(dense), atol=2e-4)
+
+
+def test_far_away_a_wide_reach_keeps_what_was_seen_and_the_model_does_not():
+    far = np.array([[30.0, 0.0]])
+    near, wide = (run(Continuation(reach=reach, alone=0.1)) for reach in (1.0, 1 / 1024))
+    entropy = [-(p * np.log(p)).sum() for p in (near.policy(far), wide.policy(far))]
+    assert entropy[0] > entropy[1]
+
+
+def test_it_is_stored_with_the_run(tmp_path):
+    posterior = run(Continuation(4.0, 1 / 16, 0.01))
+    posterior.save(tmp_path / "run.npz")
+    loaded = Posterior.load(tmp_path / "run.npz")
+    assert loaded.prior.continuation == Continuation(4.0, 1 / 16, 0.01)
+    np.testing.assert_array_equal(loaded.policy(ASKED), posterior.policy(ASKED))
+
+
+@pytest.mark.parametrize("name", ["sharpness", "reach", "alone"])
+def test_bad_numbers_are_refused(name):
+    with pytest.raises(ValueError, match=name):
+        Continuation(**{name: 0.0})
+    with pytest.raises(TypeError, match="continuation"):
+        Regions(continuation=1.0)
