@@ -63,13 +63,16 @@ def test_surprise_is_minus_the_log_predictive(ring):
     )
 
 
-def test_surprise_in_the_plane_is_extrapolated_locally():
+@pytest.mark.parametrize("extrapolate", [None, "local", "map"])
+def test_surprise_in_the_plane_is_extrapolated_as_asked(extrapolate):
     posterior = made_up(plane_problem(), PRIORS["ddcrp"], hyper={"nu": 0.5})
     tracks = Demonstrations([np.random.default_rng(2).normal(0, 1.5, (6, 2))])
-    found = score(posterior, tracks, random_state=0, max_replicates=20, n_replicates=20)
-    local = posterior.log_predictive(tracks, extrapolate="local")
-    np.testing.assert_allclose(found.steps.surprise, -local)
-    assert not np.allclose(local, posterior.log_predictive(tracks, extrapolate="map"))
+    how = {"random_state": 0, "max_replicates": 20, "n_replicates": 20}
+    found = score(posterior, tracks, extrapolate=extrapolate, **how)
+    for strategy in ("average", "local", "map"):
+        expected = posterior.log_predictive(tracks, extrapolate=strategy)
+        same = np.allclose(found.steps.surprise, -expected)
+        assert same == (strategy == (extrapolate or "average"))
 
 
 def test_sums_over_next_states_equal_what_simulation_tends_to(ring):

@@ -9,7 +9,7 @@ from onlooker.defaults import SHARING, default_prior, step_distances, typical_st
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.fitting.building import make_prior
-from onlooker.fitting.model_file import Model, with_flags
+from onlooker.fitting.model_file import Model, read_model, with_flags
 from onlooker.hyper import Exponential, LogUniform
 from onlooker.partitions import (
     ChineseRestaurant,
@@ -20,6 +20,7 @@ from onlooker.partitions import (
     Potts,
     Regions,
 )
+from onlooker.partitions.continuation import Continuation
 
 # -- the model ------------------------------------------------------------------------------------
 
@@ -102,6 +103,16 @@ def test_steps_between_states_are_counted_either_way_and_islands_are_far():
 )
 def test_priors_without_space(prior, made):
     assert make_prior(TRACK, COMPASS, Model(prior=prior)) == made
+
+
+def test_a_table_says_how_regions_go_on(tmp_path):
+    path = tmp_path / "model.toml"
+    path.write_text('[prior]\nkind = "regions"\ncontinuation = {sharpness = 2, alone = 0.1}\n')
+    prior = make_prior(TRACK, COMPASS, read_model(path))
+    assert prior.continuation == Continuation(sharpness=2, alone=0.1)
+    path.write_text('[prior]\nkind = "regions"\ncontinuation = {sharp = 2}\n')
+    with pytest.raises(ValueError, match=r"continuation has no key 'sharp'; did you mean"):
+        read_model(path)
 
 
 def test_priors_with_space_keep_what_is_not_said(tmp_path):

@@ -74,6 +74,7 @@ def test_a_base_measure_that_is_not_uniform_matches_the_enumerated_posterior(alp
     assert compare(case, run(case)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ["fixed", "inferred"])
 @pytest.mark.parametrize(
     ("problem", "kinds"), [(few_visits, [0, 1, 1]), (many_visits, [0, 1])], ids=["few", "many"]
@@ -114,6 +115,7 @@ class SizesForgotten(KindMasses):
         return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [JacobianTwice, SizesForgotten])
 def test_a_wrong_step_of_the_masses_is_caught(broken, monkeypatch):
     monkeypatch.setattr("onlooker.inference.target.KindMasses", broken)

@@ -16,6 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from onlooker import partitions
 from onlooker.checks import alternatives, positive_integer, positive_number
 from onlooker.hyper import PRIORS, Prior
+from onlooker.partitions.continuation import Continuation
 
 Check = Callable[[str, Any], Any]
 """Takes the name of a value and the value; returns it checked, or raises."""
@@ -154,6 +155,11 @@ def _decay(name: str, value: Any) -> dict[str, Any]:
     return table
 
 
+def _continuation(name: str, value: Any) -> Continuation:
+    table = checked(name, value, keys_of(Continuation))
+    return Continuation(**arguments(Continuation, table))
+
+
 def _numbers_by_name(name: str, value: Any) -> dict[str, float]:
     table = of_type(dict)(name, value)
     return {key: positive_number(f"{name} {key}", number) for key, number in table.items()}
@@ -168,6 +174,8 @@ def _check_of(parameter: inspect.Parameter, hint: Any) -> Check:
         return hyper
     if partitions.Decay in parts:
         return _decay
+    if Continuation in parts:
+        return _continuation
     if parameter.name in ("coordinates", "metric"):  # arrays and functions are no TOML
         return of_type(str)
     if choices:
