@@ -429,3 +429,21 @@ def test_bad_recordings_are_refused(name, policy, options, error, message):
     arguments = {"n_trajectories": 2, "length": 5, "random_state": 0} | options
     with pytest.raises(error, match=message):
         rollout(gym.make(name), policy, **arguments)
+
+
+def test_actions_of_known_environments_have_names_that_are_stored():
+    lake = GymnasiumDynamics(gym.make("FrozenLake-v1"))
+    assert action_names(lake, 4) == ["left", "down", "right", "up"]
+    description, arrays = lake.to_arrays("dynamics")
+    stored = TabularDynamics.from_arrays(description, arrays, "dynamics")
+    assert action_names(stored, 4) == action_names(lake, 4)
+    car = GymnasiumDynamics(gym.make("MountainCar-v0"), sigma=0.1)
+    assert action_names(car, 3) == ["push left", "do not push", "push right"]
+
+
+def test_names_of_actions_are_where_they_lead():
+    moves = {"left": -1, "right": 1, "up": -4, "down": 4}
+    lake = GymnasiumDynamics(gym.make("FrozenLake-v1", is_slippery=False))
+    middle = 9  # in the third of four rows, with free neighbours
+    for action, name in enumerate(action_names(lake, 4)):
+        assert lake.toarray()[middle, action].argmax() == middle + moves[name]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onlooker.reading.guess import trajectory_columns
+from onlooker.reading.guess import geographic_columns, trajectory_columns
 
 NAMES = np.repeat(["a", "b", "c"], 10)
 
@@ -50,3 +50,20 @@ def test_only_the_first_rows_are_looked_at_and_that_is_told(kind, tmp_path, monk
 def test_files_without_columns_have_none_to_note(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((3, 2)))
     assert trajectory_columns(tmp_path / "a.npy", []) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (["lon", "lat"], ["lon", "lat"]),
+        (["Latitude", "Longitude"], ["Longitude", "Latitude"]),
+        (["location-long", "location-lat"], ["location-long", "location-lat"]),
+        (["x", "y"], None),
+        (["belong", "flat"], None),
+    ],
+)
+def test_columns_of_places_on_earth_are_known_by_their_names_and_values(columns, found):
+    states = np.array([[10.0, 60.0], [11.0, 61.0]])
+    assert geographic_columns(columns, states) == found
+    assert geographic_columns(columns, 1e5 * states) is None  # metres, whatever they are called
+    assert geographic_columns(columns[:1], states[:, :1]) is None

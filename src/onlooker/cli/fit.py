@@ -129,7 +129,7 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     found = words.findings(run)
     for note in run.notes:
         notify(f"Note: {note}")
-    notify(words.format_controllers(found["controllers"]))
+    notify(found["in_short"])
     for line in words.format_regions(run, found["regions"]):
         notify(line)
     notify(words.format_convergence(found["convergence"]))

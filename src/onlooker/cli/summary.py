@@ -97,6 +97,7 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
     from onlooker.reading.tracks import counted
 
+    echo(report["in_short"])
     data, model = report["data"], report["model"]
     n_tracks = data["trajectories"]
     tracks = "" if n_tracks is None else f"{counted(n_tracks, 'trajectory')}, "
@@ -116,7 +117,6 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
         f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
         f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
     )
-    echo(words.format_controllers(report["controllers"]))
     echo("\n".join(words.format_regions(run, report["regions"])))
     rows = [
         [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]

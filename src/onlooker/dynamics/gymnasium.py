@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 _DENSE = 1_000_000  # entries of a table up to which it is kept dense
 
 
+_NAMES = {
+    "FrozenLakeEnv": ["left", "down", "right", "up"],
+    "CliffWalkingEnv": ["up", "right", "down", "left"],
+    "TaxiEnv": ["south", "north", "east", "west", "pick up", "drop off"],
+    "MountainCarEnv": ["push left", "do not push", "push right"],
+    "CartPoleEnv": ["push left", "push right"],
+}  # of environments that come with Gymnasium, by their class
+
+
+def names_of(world: Any, n_actions: int) -> list[str] | None:
+    """What the actions of an environment are called, where that is known."""
+    names = _NAMES.get(type(world).__name__, [])
+    return names if len(names) == n_actions else None
+
+
 class GymnasiumDynamics:
     """The dynamics of a Gymnasium environment.
 
@@ -121,7 +136,9 @@ class TabularGymnasium(TabularDynamics, GymnasiumDynamics):
         ]
         small = n_states * n_states * n_actions <= _DENSE
         TabularDynamics.__init__(
-            self, np.stack([m.toarray() for m in matrices], axis=1) if small else matrices
+            self,
+            np.stack([m.toarray() for m in matrices], axis=1) if small else matrices,
+            action_names=names_of(world, n_actions),
         )
 
 

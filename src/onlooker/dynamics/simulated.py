@@ -12,7 +12,7 @@ import numpy as np
 
 from onlooker.checks import Array, as_array, finite_array, read_only
 from onlooker.dynamics.base import check_actions
-from onlooker.dynamics.gymnasium import GymnasiumDynamics, unwrapped
+from onlooker.dynamics.gymnasium import GymnasiumDynamics, names_of, unwrapped
 from onlooker.files import CannotDecode
 from onlooker.reading.states import as_real_states
 
@@ -114,6 +114,11 @@ class SimulatedGymnasium(GymnasiumDynamics):
     def n_actions(self) -> int:
         """Number of candidate actions, A."""
         return len(self.actions)
+
+    @property
+    def action_names(self) -> list[str] | None:
+        """What the actions are called, where that is known."""
+        return names_of(self._env, self.n_actions)
 
     def __repr__(self) -> str:
         name = type(self._env).__name__

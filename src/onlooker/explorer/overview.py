@@ -14,6 +14,7 @@ from onlooker.explorer.view import RunView
 from onlooker.findings.controllers import LEVEL, Controller
 from onlooker.findings.names import hyper_text, rounded, scalar_name, short_repr
 from onlooker.findings.verdict import table_rows, verdict
+from onlooker.findings.words import in_short
 from onlooker.hyper import Prior
 
 _MAX_UNSURE = 12
@@ -38,6 +39,7 @@ def overview(view: RunView) -> dict[str, Any]:
         "traces": _traces(view),
         "counts": _counts(view),
         "verdict": _verdict(view),
+        "in_short": _in_short(view),
         "summary": table_rows(view.run) if _has_table(view) else [],
         "consensus": _consensus(view),
         "membership": None if view.consensus is None else pack(view.consensus.membership),
@@ -170,6 +172,11 @@ def _counts(view: RunView) -> list[dict[str, float]]:
 
 def _verdict(view: RunView) -> dict[str, Any] | None:
     return verdict(view.run) if _has_table(view) else None
+
+
+def _in_short(view: RunView) -> str | None:
+    known = _has_table(view) and view.consensus is not None and not view.run.growing
+    return in_short(view.run, verdict(view.run)) if known else None
 
 
 def _has_table(view: RunView) -> bool:

@@ -46,6 +46,7 @@ def regions(run: OpenedRun) -> list[dict[str, Any]]:
                 "controller": cluster + 1,
                 "states": len(nodes),
                 "transitions": round(float(visits.sum())),
+                "numbers": _numbers(run, nodes),
                 "center": _center(run, nodes),
                 "actions": [
                     {"action": int(j), "name": run.action_names[j], "probability": float(mean[j])}
@@ -55,6 +56,11 @@ def regions(run: OpenedRun) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _numbers(run: OpenedRun, nodes: Array) -> list[int] | None:
+    """The states themselves, where they are numbers."""
+    return np.sort(run.posterior.problem.states[nodes]).tolist() if run.is_discrete else None
 
 
 def _center(run: OpenedRun, nodes: Array) -> list[float] | None:

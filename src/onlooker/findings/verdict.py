@@ -56,6 +56,7 @@ def verdict(run: OpenedRun) -> dict[str, Any]:
             _precision(least, scalar_name(posterior.prior, str(ess.index[0]))),
             _advice(level, worst, run),
         ],
+        "advice": None if level == "good" else _remedy(worst, run),
         "r_hat": worst if math.isfinite(worst) else None,
         "ess": least,
     }
@@ -67,6 +68,7 @@ def _unknown(sentence: str) -> dict[str, Any]:
         "title": _TITLES["unknown"],
         "settled": {},
         "sentences": [sentence],
+        "advice": None,
         "r_hat": None,
         "ess": None,
     }

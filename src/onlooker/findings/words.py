@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.findings.controllers import n_controllers, regions
@@ -16,23 +18,59 @@ if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
 
 _MAX_LISTED = 12
+_MAX_RANGES = 8
+_JOINED = 0.6  # of the likely number of controllers: fewer regions need a word
 
 
 def findings(run: OpenedRun) -> dict[str, Any]:
     """Number of controllers, regions, convergence, and what lies at a bound of its prior."""
     run.load_consensus()
+    converged = verdict(run)
     return {
+        "in_short": in_short(run, converged),
         "controllers": n_controllers(run),
         "regions": regions(run),
-        "convergence": verdict(run),
+        "convergence": converged,
         "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
     }
 
 
-def format_controllers(numbers: list[dict[str, Any]]) -> str:
-    """One line."""
-    likely = ", ".join(f"{item['number']} ({item['probability']:.0%})" for item in numbers[:4])
-    return f"Controllers: {likely}."
+def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
+    """What was found, how sure that is, and how far to trust it: the first thing to read."""
+    numbers = run.posterior.n_controllers
+    likely = n_controllers(run)[0]
+    low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
+    n_likely, n_found = int(likely["number"]), int(run.posterior.partition().max()) + 1
+    if low == high:
+        verb = "is" if low == 1 else "are"
+        sentences = [f"There {verb} {counted(int(low), 'controller')} in nearly all draws."]
+    else:
+        sentences = [
+            f"There are {low:.0f} to {high:.0f} controllers (90 % of draws), most likely "
+            f"{n_likely} ({likely['probability']:.0%})."
+        ]
+    sentences.append(f"The consensus partition has {counted(n_found, 'region')}.")
+    if n_found < _JOINED * n_likely:
+        sentences[-1] = (
+            f"The consensus partition has {counted(n_found, 'region')} only: the draws differ in "
+            "which states belong together, and it keeps no border that most of them do not have."
+        )
+    return " ".join([*sentences, _trust(converged)])
+
+
+def _trust(converged: dict[str, Any]) -> str:
+    settled = converged["settled"]
+    if converged["level"] == "unknown":
+        return "Whether this has settled cannot be told yet."
+    if settled.get("policy", True) and not settled.get("partition", True):
+        return (
+            "The policy has settled, the partition has not: trust what is done at each place more "
+            "than where one region ends and the next begins."
+        )
+    if not settled.get("policy", True):
+        advice = "" if converged["advice"] is None else f" {converged['advice']}."
+        return f"The policy has not settled: read this as a first guess.{advice}"
+    return "Policy and partition have settled."
 
 
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
@@ -52,6 +90,8 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
             for name, x, digits in zip(run.axes, region["center"], run.decimals, strict=False)
         )
     likely = ", ".join(f"{a['name']} ({a['probability']:.0%})" for a in region["actions"])
+    if region["numbers"] is not None:
+        where = f" ({_ranges(region['numbers'])})"
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"
     if region["mean_step"] is None or len(region["mean_step"]) != 2:
         return text
@@ -61,6 +101,14 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
         point = compass_point(math.degrees(math.atan2(x, y)))
         return f"{text}; on average {length} km towards {point}"
     return f"{text}; on average {length} towards {degrees(math.degrees(math.atan2(y, x)))}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Whole numbers in order, such as "0 to 3, 7"; the first few of many."""
+    cuts = np.flatnonzero(np.diff(numbers) > 1) + 1
+    runs = [(part[0], part[-1]) for part in np.split(np.array(numbers), cuts)]
+    words = [f"{a}" if a == b else f"{a} to {b}" for a, b in runs[:_MAX_RANGES]]
+    return ", ".join(words) + (", ..." if len(runs) > _MAX_RANGES else "")
 
 
 def format_convergence(found: dict[str, Any]) -> str:

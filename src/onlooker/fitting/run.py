@@ -26,7 +26,7 @@ from onlooker.fitting.model_file import Model
 from onlooker.fitting.wording import as_option, worded
 from onlooker.partitions import PartitionPrior
 from onlooker.problem.problem import Problem
-from onlooker.reading.guess import trajectory_columns
+from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
@@ -84,6 +84,8 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         notify(demos.reading.describe(as_option))
     if reading.trajectory is None:
         _note_trajectory_columns(file, reading, notify)
+    if not reading.geographic and reading.states:
+        _note_places(reading.states, demos, notify)
     kept = found is not None and Record.readable(output)
     before = Record.read(output) if kept else None
     account = None if demos.reading is None else demos.reading.to_dict()
@@ -151,6 +153,16 @@ def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> No
         notify(
             f"Note: column {name!r} has {n_values:,} values{where}; if they are trajectories: "
             f"--trajectory {shlex.quote(name)}"
+        )
+
+
+def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> None:
+    places = geographic_columns(columns, demos.states)
+    if places is not None:
+        order = "" if places == columns else f"--states {','.join(map(shlex.quote, places))} "
+        notify(
+            f"Note: {places[0]!r} and {places[1]!r} look like longitude and latitude; if they are "
+            f"degrees: {order}--geographic"
         )
 
 

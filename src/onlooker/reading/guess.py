@@ -1,12 +1,14 @@
-"""Columns that look like names of trajectories, where none was named."""
+"""Columns that look like names of trajectories, or like places on Earth, where none was named."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from onlooker.checks import Array
 from onlooker.reading.kinds import file_kind
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16  # that are looked at
 _MIN_ROWS = 5  # of a trajectory, on average
 _MAX_COLUMNS = 3
+_LONGITUDE = re.compile(r"(^|[^a-z])(lon|lng|long|longitude)([^a-z]|$)", re.IGNORECASE)
+_LATITUDE = re.compile(r"(^|[^a-z])(lat|latitude)([^a-z]|$)", re.IGNORECASE)
 
 
 class TrajectoryColumn(NamedTuple):
@@ -24,6 +28,19 @@ class TrajectoryColumn(NamedTuple):
     n_values: int
     n_rows: int | None
     """The rows that were looked at, if the table has more."""
+
+
+def geographic_columns(columns: list[str], states: Array) -> list[str] | None:
+    """Columns that look like longitude and latitude in degrees, in this order; else None."""
+    if len(columns) != 2 or states.ndim != 2 or not np.isfinite(states).any(axis=0).all():
+        return None
+    low, high = np.nanmin(states, axis=0), np.nanmax(states, axis=0)
+    for lon, lat in ((0, 1), (1, 0)):
+        named = _LONGITUDE.search(columns[lon]) and _LATITUDE.search(columns[lat])
+        inside = low[lon] >= -180 and high[lon] <= 360 and low[lat] >= -90 and high[lat] <= 90
+        if named and inside:
+            return [columns[lon], columns[lat]]
+    return None
 
 
 def trajectory_columns(path: Path, used: list[str]) -> list[TrajectoryColumn]:

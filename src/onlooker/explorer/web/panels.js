@@ -20,6 +20,7 @@
       const single = run.consensus ? singles(run) : 0;
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       put(byId("facts"),
+        run.in_short ? el("p", { class: "lead" }, run.in_short) : null,
         el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? [" of ", el("code", {}, data.dynamics)] : "", ". The states were grouped, and each group given a controller, by the prior ",
           el("code", {}, run.run.prior), "."),
