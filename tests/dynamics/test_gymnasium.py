@@ -10,6 +10,7 @@ from scipy import stats
 
 from onlooker import Demonstrations, Problem
 from onlooker.dynamics import Dynamics, GymnasiumDynamics, PerturbedDynamics, TabularDynamics
+from onlooker.dynamics.actions import action_names
 from onlooker.planning import value_iteration
 from onlooker.worlds.record import rollout
 
