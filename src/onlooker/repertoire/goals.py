@@ -12,7 +12,7 @@ from onlooker.checks import Array, finite_array, positive_integer, stored_array
 from onlooker.demonstrations import distinct_states
 from onlooker.dynamics.base import position_dynamics
 from onlooker.planning.bellman import check_discount
-from onlooker.repertoire.base import Block, Kind, Part, World
+from onlooker.repertoire.base import Block, Kind, Part, Picture, World
 
 _MAX_WORK = 100_000_000  # entries of a table times goals
 _MAX_BITS = 1 << 28  # goals × states × actions
@@ -70,7 +70,7 @@ class Goals(Kind):
         if len(goals) > most:
             goals = _thinned(world, most)
         best = goal_actions(table, goals, self.discount)
-        return [Part("goals", [f"heads for {g}" for g in goals], Planned(best))]
+        return [Part("goals", [f"heads for {g}" for g in goals], Planned(best, goals))]
 
 
 def _thinned(world: World, most: int) -> Array:
@@ -88,10 +88,13 @@ class Planned(Block):
 
     best: Array
     """``(n, S, A)``, whether an action is one of the best."""
+    goals: Array
+    """``(n,)``: the state that each heads for."""
 
     def __post_init__(self) -> None:
         if self.best.ndim != 3 or self.best.dtype != bool or not self.best.any(axis=2).all():
             raise ValueError("best must be (goals, states, actions) with a best action everywhere")
+        stored_array("goals", self.goals, "i", (len(self.best),), 0, self.best.shape[1])
 
     @property
     def n(self) -> int:
@@ -102,6 +105,10 @@ class Planned(Block):
         """All the best alike."""
         best = self.best[:, states].transpose(1, 0, 2)
         return np.asarray(best / best.sum(axis=2, keepdims=True))
+
+    def picture(self, number: int) -> Picture:
+        """Its goal."""
+        return Picture(self.goals[number : number + 1])
 
 
 # -- in space --------------------------------------------------------------------------------------
@@ -179,6 +186,10 @@ class Toward(Block):
         ahead[:, :, ~moving] = np.where(there, 1.0, -np.inf)[:, :, None]
         best = ahead >= ahead.max(axis=2, keepdims=True) - _TIE * far
         return np.asarray(best / best.sum(axis=2, keepdims=True))
+
+    def picture(self, number: int) -> Picture:
+        """Its goal."""
+        return Picture(self.points[number : number + 1])
 
     def _moves(self, states: Array) -> Array:
         """``(len(states), n, d)``: from each state to each point."""
