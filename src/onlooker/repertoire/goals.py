@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,8 +121,18 @@ def _in_space(world: World, position: Any, most: int) -> Part:
     ends = distinct_states(world.ends[:, :n_dims])[0]
     places = distinct_states(world.demos.states[:, :n_dims])[0]
     points = landmarks(ends, places, most, on_earth)
-    names = [f"heads for ({', '.join(f'{x:.3g}' for x in point)})" for point in points]
+    digits = [max(0, 1 - math.floor(math.log10(size))) for size in _unit(places)]
+    names = [f"heads for {_name(point, digits, on_earth)}" for point in points]
     return Part("goals", names, Toward(points, steps, on_earth))
+
+
+def _name(point: Array, digits: list[int], on_earth: bool) -> str:
+    """A place, with as many digits as tell it from its neighbours."""
+    texts = [f"{abs(x) if on_earth else x:.{n}f}" for x, n in zip(point, digits, strict=True)]
+    if not on_earth:
+        return f"({', '.join(texts)})".replace("-", "−")
+    east, north = point
+    return f"{texts[1]}°{'S' if north < 0 else 'N'} {texts[0]}°{'W' if east < 0 else 'E'}"
 
 
 def landmarks(first: Array, places: Array, most: int, on_earth: bool) -> Array:

@@ -4,7 +4,8 @@
   const { el, percent } = onlooker;
   const LEAST = 0.2; // probability of a behaviour that is marked
   const MOST = 12; // controllers that are marked where none is highlighted
-  const FAN = 24; // pixels
+  const FAN = 42; // pixels
+  const PARTS = 8; // of the map, each way, among which that with the most states is sought
 
   // "heads for (4, −2), 82 % [70–90]", one line for each behaviour of a controller.
   onlooker.doings = (one) => el("ul", { class: "plain doings" }, one.behaviours.map((done, k) => {
@@ -36,6 +37,7 @@
       if (i === null || goal[i] === undefined || (j !== null && goal[j] === undefined)) return;
       const at = [this.px(i === 0 ? this.run.unwrapped(goal[i]) : goal[i]), j === null ? this.box.y + this.box.h / 2 : this.py(goal[j])];
       const r = 6 + 6 * Math.sqrt(mean);
+      surface.marker("circle", ...at, r + 1.5, ink.ink, ink.ink, false);
       surface.marker("circle", ...at, r, ink.card, ink.ink, false);
       surface.marker("circle", ...at, 0.68 * r, fill, ink.ink, false);
       surface.marker("circle", ...at, 0.3 * r, ink.card, ink.ink, false);
@@ -50,42 +52,57 @@
       const angles = actions.map((a) => [moves.values[a * d + i], moves.values[a * d + j]])
         .filter(([dx, dy]) => Math.hypot(dx, dy) > 0).map(([dx, dy]) => Math.atan2(dy, dx));
       if (!angles.length) return;
-      const [from, to] = arc(angles);
+      const [from, to] = arc(angles, Math.PI / this.run.nActions);
       const at = this.at(this.middles()[number]);
-      const r = FAN * Math.sqrt(mean);
+      const r = Math.min(FAN, 0.1 * this.box.w) * Math.sqrt(mean);
       const down = this.flipped ? 1 : -1;
       const rim = Array.from({ length: 17 }, (_, k) => from + ((to - from) * k) / 16).map((angle) => [at[0] + r * Math.cos(angle), at[1] + down * r * Math.sin(angle)]);
+      surface.line([at, ...rim, at], ink.card, 5);
       surface.area([[at, ...rim]], fill);
-      surface.line([at, ...rim, at], ink.card, 3.2);
-      surface.line([at, ...rim, at], ink.ink, 1.4);
+      surface.line([at, ...rim, at], ink.ink, 1.6);
+      const [dx, dy] = [Math.cos((from + to) / 2) * r, down * Math.sin((from + to) / 2) * r];
+      surface.arrow(at[0] + 0.65 * dx, at[1] + 0.65 * dy, 1.3 * dx, 1.3 * dy, ink.ink, ink.card);
     }
 
-    // The node of every controller that is nearest to the mean of all of its nodes.
+    // A node of every controller in the midst of where most of its nodes are.
     middles() {
       if (this.middlesKey === this.key) return this.found;
       const { run, xs, ys } = this;
       const names = run.reference.values;
-      const sums = Array.from({ length: run.n_reference }, () => [0, 0, 0]);
+      const [[x0, x1], [y0, y1]] = this.world;
+      const part = (v, low, high) => Math.min(PARTS - 1, Math.max(0, Math.floor((PARTS * (v - low)) / (high - low)))) + 1;
+      const wide = PARTS + 2;
+      const place = (i) => part(xs[i], x0, x1) + wide * part(ys[i], y0, y1);
+      const sums = Array.from({ length: run.n_reference }, () => new Float64Array(3 * wide * wide));
       for (let i = 0; i < run.nNodes; i++) {
-        const sum = sums[names[i]];
-        sum[0] += 1;
-        sum[1] += xs[i];
-        sum[2] += ys[i];
+        const at = 3 * place(i);
+        [1, xs[i], ys[i]].forEach((value, k) => { sums[names[i]][at + k] += value; });
       }
+      const around = [-wide - 1, -wide, -wide + 1, -1, 0, 1, wide - 1, wide, wide + 1];
+      const centres = sums.map((sum) => {
+        let best = [0, 0, 0];
+        for (let y = 1; y <= PARTS; y++) {
+          for (let x = 1; x <= PARTS; x++) {
+            const all = [0, 1, 2].map((k) => around.reduce((total, by) => total + sum[3 * (x + wide * y + by) + k], 0));
+            if (all[0] > best[0]) best = all;
+          }
+        }
+        return [best[1] / best[0], best[2] / best[0]];
+      });
       const nearest = new Float64Array(run.n_reference).fill(Infinity);
       this.found = new Uint32Array(run.n_reference);
       for (let i = 0; i < run.nNodes; i++) {
-        const [n, x, y] = sums[names[i]];
-        const away = Math.hypot(xs[i] - x / n, ys[i] - y / n);
-        if (away < nearest[names[i]]) [nearest[names[i]], this.found[names[i]]] = [away, i];
+        const c = names[i];
+        const away = Math.hypot(xs[i] - centres[c][0], ys[i] - centres[c][1]);
+        if (away < nearest[c]) [nearest[c], this.found[c]] = [away, i];
       }
       this.middlesKey = this.key;
       return this.found;
     }
   }
 
-  // The narrowest arc that holds all angles, made wide enough to be seen.
-  function arc(angles) {
+  // The narrowest arc that holds all angles, with `margin` on both sides.
+  function arc(angles, margin) {
     const sorted = [...angles].sort((a, b) => a - b);
     let widest = 0;
     let start = 0;
@@ -94,8 +111,7 @@
       if (next - angle > widest) [widest, start] = [next - angle, next];
     });
     const width = 2 * Math.PI - widest;
-    const extra = Math.max(0, 0.3 - width) / 2;
-    return [start - extra, start + width + extra];
+    return [start - margin, start + width + margin];
   }
 
   for (const name of Object.getOwnPropertyNames(Marks.prototype)) {
