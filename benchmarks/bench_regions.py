@@ -16,7 +16,6 @@ import tempfile
 from typing import Any
 
 import numpy as np
-from chains import make_chain
 
 from benchmarks._measure import (
     in_fresh_process,

@@ -20,7 +20,7 @@ from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.files import parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names, decimals
+from onlooker.findings.names import axis_names, decimals, place_text, scalar_name
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import (
@@ -211,6 +211,17 @@ class OpenedRun:
         if given is not None and len(given) == problem.n_actions:
             return given
         return action_names(problem.dynamics, problem.n_actions)
+
+    def state_text(self, node: int) -> str:
+        """The state of a node, such as "state 3" or "(4.95, -0.1)"."""
+        state = self.posterior.problem.states[node]
+        if self.is_discrete:
+            return f"state {state}"
+        return place_text(state.tolist(), self.decimals, self.geographic)
+
+    def scalar_name(self, name: str) -> str:
+        """What a row of `table` is, in words."""
+        return scalar_name(self.posterior.prior, name, self.state_text, self.action_names)
 
     @property
     def trajectory_names(self) -> list[str] | None:
