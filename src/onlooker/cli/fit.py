@@ -109,7 +109,7 @@ def fit(
         data=chosen.data
         | _given(given, "states", "trajectory", "time", "hold_out")
         | ({"geographic": True} if geographic else {}),
-        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps"),
+        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps", "max_speed"),
         sampling=chosen.sampling
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed", "max_minutes")
         | ({"draws": "auto"} if until_converged else {}),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.prediction.controllers import LEVEL
+from onlooker.prediction.controllers import LEVEL, with_interval
 
 if TYPE_CHECKING:
     from onlooker.posterior import Posterior
@@ -50,12 +50,12 @@ def _words(kind: str) -> str:
 
 
 def format_kinds(found: list[dict[str, Any]] | None) -> str | None:
-    """One sentence, such as "Of the steps, 60% [50–70] are heading for a place, ..."."""
+    """One sentence: "... 60 % [50–70] heading for a place, ..."."""
     if found is None:
         return None
     parts = [
-        f"{one['mean']:.0%} [{100 * one['low']:.0f}–{100 * one['high']:.0f}] {one['kind']}"
+        f"{with_interval(one['mean'], one['low'], one['high'])} {one['kind']}"
         for one in found
         if one["mean"] >= _MIN_SHARE or one is found[0]
     ]
-    return f"Steps by kind of behaviour ({LEVEL:.0%} intervals): {', '.join(parts)}."
+    return f"Steps by kind of behaviour ({100 * LEVEL:.0f} % intervals): {', '.join(parts)}."

@@ -120,11 +120,13 @@ SAMPLING: dict[str, Check] = {
     "collapsed": of_type(bool),
     "nodes": one_of("visited", "all"),
 }
+_CLEANING = {name: check for name, check in keys_of(Cleaning).items() if name != "geographic"}
+"""Whether places are geographic is said in [data], once."""
 MODEL: dict[str, Check] = {
     "concentration": hyper,
     "repertoire": one_of("auto", "actions"),
     "data": lambda _, value: checked("[data]", value, DATA),
-    "cleaning": lambda _, value: checked("[cleaning]", value, keys_of(Cleaning)),
+    "cleaning": lambda _, value: checked("[cleaning]", value, _CLEANING),
     "dynamics": lambda _, value: _dynamics("[dynamics]", value),
     "prior": lambda _, value: _prior("[prior]", value),
     "features": lambda _, value: _features(value),

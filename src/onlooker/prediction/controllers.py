@@ -28,7 +28,12 @@ class Doing(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.mean:.0%} [{100 * self.low:.0f}–{100 * self.high:.0f}]"
+        return f"{self.name}, {with_interval(self.mean, self.low, self.high)}"
+
+
+def with_interval(mean: float, low: float, high: float) -> str:
+    """A probability and its interval, such as "82 % [70–90]"."""
+    return f"{100 * mean:.0f} % [{100 * low:.0f}–{100 * high:.0f}]"
 
 
 def controllers(posterior: Posterior) -> pd.DataFrame:

@@ -34,6 +34,10 @@ class Paths(NamedTuple):
     """Where each trajectory starts in `nodes`, and where the last one ends."""
     names: Array | None = None
     """The name of each trajectory, as text, if they have others than their numbers."""
+    times: Array | None = None
+    """The time of every state, if it is known."""
+    rows: Array | None = None
+    """The row of the source that every state stands in, if it is known."""
 
 
 class Problem:
@@ -186,7 +190,9 @@ class Problem:
             if incomplete is not None:
                 raise ValueError("nodes must not be Landmarks where states were not seen exactly")
             problem.landmarks = nodes if nodes.n < len(visited) else None
-        problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
+        problem.paths = Paths(
+            node_of_state, demos.offsets, _own_names(demos.names), demos.times, demos.rows
+        )
         if incomplete is None:  # else the likelihoods are those of a first guess
             problem._warn_of_unidentifiable()
             _warn_of_misfit(dynamics, loglik)

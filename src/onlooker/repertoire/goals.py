@@ -121,7 +121,8 @@ def _in_space(world: World, position: Any, most: int) -> Part:
     ends = distinct_states(world.ends[:, :n_dims])[0]
     places = distinct_states(world.demos.states[:, :n_dims])[0]
     points = landmarks(ends, places, most, on_earth)
-    digits = [max(0, 1 - math.floor(math.log10(size))) for size in _unit(places)]
+    sizes = _unit(places)[[1, 1]] if on_earth else _unit(places)  # longitudes jump at 180°
+    digits = [max(0, 1 - math.floor(math.log10(size))) for size in sizes]
     names = [f"heads for {_name(point, digits, on_earth)}" for point in points]
     return Part("goals", names, Toward(points, steps, on_earth))
 
