@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,17 @@ from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
+from onlooker.problem import Problem
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
     from onlooker.dynamics import TabularDynamics
     from onlooker.dynamics.base import Dynamics
+    from onlooker.hyper import Prior
+    from onlooker.partitions.base import Hyper
 
+CHAINS = 4
+"""Where all of them have the same nodes."""
 CLUSTERS = 10
 """Of the priors that need their number."""
 PRIOR = Regions.key
@@ -26,6 +31,68 @@ SHARING = Gamma(1.0, 1.0)
 _MAX_STATES = 1_000  # of a finite space, up to which all distances are computed
 _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
+
+
+class DefaultModel(NamedTuple):
+    """What is sampled, and how many chains of it."""
+
+    problem: Problem
+    prior: PartitionPrior[Any]
+    concentration: Hyper | TotalMass
+    chains: int
+    notes: list[str]
+    """What was chosen from the tracks, a sentence each."""
+
+
+def default_model(
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    *,
+    prior: PartitionPrior[Any] | None = None,
+    concentration: Hyper | TotalMass | None = None,
+    chains: int | None = None,
+    nodes: Any = None,
+    observation_noise: float | Prior | None = None,
+    **others: Any,
+) -> DefaultModel:
+    """The default model of demonstrations; what is given stays as it is.
+
+    Parameters
+    ----------
+    demos, dynamics
+        What was seen, features of the states included, and how the world moves.
+    prior, concentration, chains
+        As in `sample`; None: chosen.
+    nodes, observation_noise, others
+        As in `Problem.from_demonstrations`; without `nodes`, chosen.
+    """
+    notes: list[str] = []
+    if prior is None:
+        prior = default_prior(demos.split(), dynamics)
+    problem = Problem.from_demonstrations(
+        demos,
+        dynamics,
+        default_nodes(demos, prior) if nodes is None else nodes,
+        observation_noise=observation_noise,
+        **others,
+    )
+    return DefaultModel(
+        problem,
+        prior,
+        default_concentration(prior) if concentration is None else concentration,
+        default_chains(problem) if chains is None else chains,
+        notes,
+    )
+
+
+def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any]) -> Any:
+    """All states of a finite space where some were not seen, which may be any; else those seen."""
+    return "all" if demos.is_discrete and demos.has_unseen else "visited"
+
+
+def default_chains(problem: Problem) -> int:
+    """As many as tell whether they agree."""
+    return CHAINS
 
 
 def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[Any]:
