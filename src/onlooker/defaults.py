@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array, Setting, SettingError
+from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
 from onlooker.problem import Problem
 
 if TYPE_CHECKING:
-    from onlooker.demonstrations import Demonstrations
     from onlooker.dynamics import TabularDynamics
     from onlooker.dynamics.base import Dynamics
     from onlooker.hyper import Prior
@@ -66,6 +66,7 @@ def default_model(
     nodes, observation_noise, others
         As in `Problem.from_demonstrations`; without `nodes`, chosen.
     """
+    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
     notes: list[str] = []
     if prior is None:
         prior = default_prior(demos.split(), dynamics)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.defaults import PRIOR, default_prior, settings_from
+from onlooker.defaults import PRIOR, settings_from
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics import features as kinds
@@ -162,8 +162,6 @@ def make_features(model: Model) -> list[Feature]:
 
 def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior[Any]:
     """Which partitions are believable: as the model says, the rest from the tracks."""
-    if not model.prior:
-        return default_prior(demos, dynamics)
     table = {"kind": PRIOR} | model.prior
     if "coordinates" in table:
         path = model.folder / table["coordinates"]

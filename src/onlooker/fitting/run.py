@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Setting, SettingError
-from onlooker.defaults import default_concentration
+from onlooker.defaults import default_model
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
+from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import with_features
 from onlooker.findings.names import short_repr
 from onlooker.findings.opened import OpenedRun
@@ -24,8 +25,6 @@ from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions import PartitionPrior
-from onlooker.problem.problem import Problem
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
@@ -36,7 +35,7 @@ from onlooker.warnings import ConvergenceWarning
 
 Notify = Callable[[str], Any]
 
-_SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
+_SIZES: dict[str, Any] = {"draws": 1000, "tune": 500, "seed": 0}
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
@@ -97,10 +96,18 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
-        assert problem.dynamics is not None
-        prior = make_prior(demos.split(), problem.dynamics, model)
+        problem, prior, concentration, chains, chosen = default_model(
+            demos,
+            dynamics,
+            prior=make_prior(demos.split(), dynamics, model) if model.prior else None,
+            concentration=model.concentration,
+            chains=model.sampling.get("chains"),
+            nodes=model.sampling.get("nodes"),
+        )
+    for note in chosen:
+        notify(note)
     if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
             "The space is too large for distances between all states: the prior ignores location."
@@ -112,7 +119,15 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
                 record = replace(record, held_out=list(dict.fromkeys(aside.names.tolist())))
                 aside.save(output / HELD_OUT)
             record.write(output)
-        posterior = sample(problem, prior, store=output, resume=resume, **_options(model, prior))
+        posterior = sample(
+            problem,
+            prior,
+            concentration,
+            chains=chains,
+            store=output,
+            resume=resume,
+            **_options(model),
+        )
     run = OpenedRun.of(posterior, before or record, output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
@@ -168,8 +183,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Problem]:
-    """Actions and features, what they explain, and the problem they make."""
+) -> tuple[Record, Demonstrations, Dynamics]:
+    """Actions and what they explain, and the states with their features."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -189,9 +204,7 @@ def prepare(
         demos, dynamics = with_features(demos, features, dynamics)
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
-    unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
-    nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
-    return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
+    return record, demos, dynamics
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
@@ -218,9 +231,8 @@ def _noise(sigma: Any) -> str:
     return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
 
 
-def _options(model: Model, prior: PartitionPrior[Any]) -> dict[str, Any]:
-    given = {name: value for name, value in model.sampling.items() if name != "nodes"}
-    sizes: dict[str, Any] = _SIZES | given
-    options = {_NAMES.get(name, name): value for name, value in sizes.items()}
-    chosen = model.concentration
-    return options | {"concentration": default_concentration(prior) if chosen is None else chosen}
+def _options(model: Model) -> dict[str, Any]:
+    """Of `sample`; what the default model chooses is left out."""
+    sizes = _SIZES | model.sampling
+    chosen = ("nodes", "chains")
+    return {_NAMES.get(name, name): sizes[name] for name in sizes if name not in chosen}
