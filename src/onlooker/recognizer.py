@@ -83,8 +83,8 @@ max_minutes
         extrapolate: Strategy | None = None,
         concentration: Hyper | TotalMass | None = None,
         collapsed: bool = True,
-        draws: int | Literal["auto"] = 1000,
-        tune: int = 500,
+        draws: int | Literal["auto"] | None = None,
+        tune: int | None = None,
         chains: int | None = None,
         thin: int = 1,
         n_jobs: int | None = None,
@@ -144,8 +144,11 @@ max_minutes
             prior=self.partition,
             concentration=self.concentration,
             chains=self.chains,
+            tune=self.tune,
+            draws=self.draws,
             nodes=self.nodes,
             observation_noise=self.observation_noise,
+            n_jobs=self.n_jobs,
         )
         self.problem_ = model.problem
         self.n_actions_ = model.problem.n_actions
@@ -155,8 +158,8 @@ max_minutes
             model.prior,
             concentration=model.concentration,
             collapsed=self.collapsed,
-            draws=self.draws,
-            tune=self.tune,
+            draws=model.draws,
+            tune=model.tune,
             chains=model.chains,
             thin=self.thin,
             random_state=self.random_state,

@@ -28,7 +28,7 @@ SETTINGS = [Continuation(*each) for each in product(SHARPNESS, REACH, ALONE, SHR
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
 _FEW = 2  # folds and cells that are left out where there are landmarks
-_CHAINS, _TUNE, _DRAWS = 2, 15, 15
+_TUNE, _DRAWS = 15, 15
 _ASKED = 1_000  # transitions at most that are predicted of each part that is left out
 
 
@@ -80,7 +80,8 @@ def choose_continuation(
         return Chosen(kept, "")
     rng = np.random.default_rng([seed, len(tracks)])
     plain = replace(prior, continuation=Continuation())
-    schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=_CHAINS, seed=seed)
+    chains = 1 if problem.landmarks is None else 2
+    schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
     total = np.zeros(len(SETTINGS))
     for parts in (_without_tracks(problem, tracks, rng), _without_cells(problem, plain, rng)):
         found = [
