@@ -67,6 +67,7 @@ def default_model(
     tune: int | None = None,
     draws: int | Literal["auto"] | None = None,
     nodes: Any = None,
+    metric: Any = None,
     observation_noise: float | Prior | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -81,6 +82,8 @@ def default_model(
     prior, concentration, chains, tune, draws
         As in `sample`; None: chosen. How regions go on is chosen with the prior only, by short
         chains (`onlooker.choosing.continuation`).
+    metric
+        Of the default prior; None: chosen.
     seed, n_jobs
         Of these chains.
     nodes, observation_noise, others
@@ -91,6 +94,8 @@ def default_model(
     chosen = prior is None
     if prior is None:
         prior = default_prior(demos.split(), dynamics)
+        if metric is not None and isinstance(prior, Regions):
+            prior = replace(prior, metric=metric)
     problem = Problem.from_demonstrations(
         demos,
         dynamics,
