@@ -33,7 +33,8 @@ class Steps(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Steps:
         """Some of them."""
-        return Steps(*(None if part is None else part[rows] for part in self))
+        parts: Any = (None if part is None else part[rows] for part in self)
+        return Steps(*parts)
 
 
 def shares(likelihood: np.ndarray) -> np.ndarray:
@@ -106,6 +107,7 @@ def _regressed(train: Steps, likelihood: np.ndarray, leaf: int) -> Callable[[Ste
 
 def _turning_forest(leaf: int, steps_of: np.ndarray, train: Steps) -> Any:
     """Learns actions relative to the heading, and turns them back."""
+    assert train.turned is not None
     predict = _regressed(train, train.turned, leaf)
     return lambda steps: turn_back(predict(steps), steps.heading, steps_of)
 

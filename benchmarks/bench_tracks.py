@@ -113,7 +113,7 @@ def fit_default(world: World, seed: int = 0, **given: Any) -> Any:
     made = default_model(
         world.train, world.dynamics, metric=world.metric, repertoire="auto", n_jobs=1, **given
     )
-    sizes = {"tune": made.tune, "draws": made.draws}
+    sizes: dict[str, Any] = {"tune": made.tune, "draws": made.draws}
     if made.problem.landmarks is None:
         sizes = SHORT
     posterior = sample(
@@ -188,6 +188,7 @@ def _mixed(policy: np.ndarray, marginal: np.ndarray, share: float) -> np.ndarray
 
 def _step_and_turn(moved: np.ndarray, steps: Steps, least: float) -> np.ndarray:
     """``(n, k, 3)``: ln length, and the turn as a unit vector, or nothing where it stands."""
+    assert steps.heading is not None
     length = np.linalg.norm(moved, axis=2)
     turn = np.arctan2(moved[..., 1], moved[..., 0]) - steps.heading[:, None]
     moves = (length > 0) & np.hypot(steps.inputs[:, 2], steps.inputs[:, 3])[:, None].astype(bool)
