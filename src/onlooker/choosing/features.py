@@ -7,7 +7,8 @@ takes seconds where a fit takes minutes:
 
 over the 32 nearest states t of other trajectories, d_8 the distance to the eighth of them,
 ``r_t(b) ∝ b̂_b ℓ[t, b]``, and b̂ the shares of behaviours overall, by EM. Features join the state
-only if that predicts better by more than one standard error, by trajectory.
+only if that predicts better by more than one standard error, by trajectory; coordinates count alike
+unless factors of their own are better by more than two.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import numpy as np
 
 from onlooker import geography
 from onlooker.checks import Array
-from onlooker.dynamics.base import position_dynamics, unknown_parameters
+from onlooker.choosing.left_out import Folds, Gain, Shares, known_folds
+from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.partitions.places import Scaled
@@ -34,29 +36,9 @@ if TYPE_CHECKING:
 
 STATES: tuple[tuple[str, ...], ...] = ((), ("heading",), ("heading", "speed"))
 """What may join the position."""
-_FOLDS = 5
-_MOST, _MOST_LEFT_OUT = 10_000, 2_000  # steps that are neighbours, and of them those predicted
-_LEAST = 30  # steps from which on anything can be told
-_PIECES = 10  # that trajectories are cut into where they are fewer than folds
 _NEIGHBOURS, _EIGHTH = 32, 8
-_ROUNDS = 20  # of EM
 _FACTORS = (0.25, 0.5, 2.0, 4.0)
 _SEARCHES = 3  # through all groups
-
-
-class Gain(NamedTuple):
-    """By how much one prediction is better than another: nats per step, and the error by track."""
-
-    mean: float
-    error: float
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is more than one standard error."""
-        return self.mean > self.error
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ± {self.error:.3f} nats per step"
 
 
 class StateChoice(NamedTuple):
@@ -102,72 +84,26 @@ def choose_state(
     """
     if names is not None and tuple(names) not in STATES:
         raise ValueError(f"names must be one of {STATES}, got {names!r}")
-    if demos.is_discrete or demos.has_unseen or unknown_parameters(dynamics):
+    folds = known_folds(demos, dynamics, random_state)
+    if folds is None:
         return None
-    if demos.n_transitions < _LEAST:
-        return None
-    folds = _make_folds(demos, np.random.default_rng(random_state))
     chosen = _space(demos, dynamics, (), folds)
     n_position = len(chosen.groups)
     if n_position > 1:
-        chosen = chosen.better([chosen, chosen.evened()]).searched(range(1, n_position))
+        scaled = chosen.better([chosen.evened()]).searched(range(1, n_position))
+        if folds.gain(scaled.score, chosen.best).clearly:
+            chosen = scaled
     gains: dict[tuple[str, ...], Gain] = {}
     steps_are_moves = hasattr(position_dynamics(dynamics), "displacements")
     for joined in STATES[1:] if steps_are_moves else ():
         wider = _space(demos, dynamics, joined, folds).after(chosen)
         wider = wider.searched(range(n_position, len(wider.groups)))
-        gains[joined] = folds.gain(wider.score, chosen.score)
+        gains[joined] = folds.gain(wider.best, chosen.best)
         if not (gains[joined].counts if names is None else len(joined) <= len(names)):
             break  # the gain is known nevertheless
         chosen = wider
     local = folds.gain(chosen.score, chosen.overall)
     return StateChoice(chosen.features(n_position), chosen.metric(n_position), gains, local)
-
-
-# -- what is left out ------------------------------------------------------------------------------
-
-
-class _Folds(NamedTuple):
-    """Steps, and which of them are predicted from which others."""
-
-    kept: Array
-    """``(n,)``: the transitions that are looked at."""
-    track: Array
-    """``(n,)``: the trajectory of each, or the piece of one."""
-    pairs: list[tuple[Array, Array]]
-    """For each fold, the steps (of those kept) to learn from and to predict."""
-
-    def gain(self, score: Array, other: Array) -> Gain:
-        """Of one score of all predicted steps over another."""
-        track = np.concatenate([self.track[test] for _, test in self.pairs])
-        number = np.unique(track, return_inverse=True)[1]
-        n, size = number.max() + 1, np.bincount(number)
-        total = np.bincount(number, score - other)
-        mean = total.sum() / size.sum()
-        apart = np.square(total - mean * size).sum() * n / max(n - 1, 1)
-        return Gain(float(mean), math.sqrt(apart) / size.sum() if n > 1 else math.inf)
-
-
-def _make_folds(demos: Demonstrations, rng: np.random.Generator) -> _Folds:
-    """Whole trajectories are left out; few are cut into pieces, which are."""
-    track = np.unique(demos.names, return_inverse=True)[1][demos.trajectory_of()]
-    if track.max() + 1 < _FOLDS:
-        size = -(-len(track) // _PIECES)
-        index = np.concatenate([np.arange(n - 1) for n in demos.lengths])
-        track = np.unique(demos.trajectory_of() * len(track) + index // size, return_inverse=True)[
-            1
-        ]
-    kept = np.arange(len(track))
-    if len(kept) > _MOST:
-        kept = np.sort(rng.choice(kept, _MOST, replace=False))
-    track = track[kept]
-    fold = (rng.permutation(track.max() + 1) % _FOLDS)[track]
-    tested = np.zeros(len(track), dtype=bool)
-    tested[rng.permutation(len(track))[:_MOST_LEFT_OUT]] = True
-    pairs = [
-        (np.flatnonzero(fold != k), np.flatnonzero((fold == k) & tested)) for k in range(_FOLDS)
-    ]
-    return _Folds(kept, track, [(train, test) for train, test in pairs if len(train) and len(test)])
 
 
 # -- what is predicted -----------------------------------------------------------------------------
@@ -184,8 +120,8 @@ class _Space:
     """Of each group, by which it is divided."""
     scales: Array
     """Of each group, by which it is then multiplied."""
-    shares: _Shares
-    folds: _Folds
+    shares: Shares
+    folds: Folds
 
     @cached_property
     def score(self) -> Array:
@@ -202,12 +138,15 @@ class _Space:
         ]
         return np.concatenate(parts)
 
-    @property
+    @cached_property
     def overall(self) -> Array:
         """The same by one policy for all states."""
-        return np.concatenate(
-            [self.shares.predicted(k, None) for k in range(len(self.folds.pairs))]
-        )
+        return self.shares.overall
+
+    @property
+    def best(self) -> Array:
+        """By place or by one policy for all, whichever is better."""
+        return self.score if self.score.mean() > self.overall.mean() else self.overall
 
     def better(self, spaces: Iterable[_Space]) -> _Space:
         """The best of these, if it is better than this by more than one standard error."""
@@ -259,7 +198,7 @@ class _Space:
         return np.asarray(scale / scale[:n_position].max())
 
 
-def _space(demos: Demonstrations, dynamics: Any, names: tuple[str, ...], folds: _Folds) -> _Space:
+def _space(demos: Demonstrations, dynamics: Any, names: tuple[str, ...], folds: Folds) -> _Space:
     """Positions and features of the steps that are kept, and likelihoods of these."""
     before, after = demos.transitions()
     moves = np.linalg.norm(dynamics.displacements(before, after), axis=1) if names else np.ones(1)
@@ -287,40 +226,8 @@ def _space(demos: Demonstrations, dynamics: Any, names: tuple[str, ...], folds: 
     by_behaviour = Policies(parts, moving.n_actions).log_likelihood(before, loglik)
     sizes = [part.block.n for part in parts]
     base = np.repeat([1 / (len(parts) * size) for size in sizes], sizes)
-    shares = _Shares(by_behaviour, loglik.max(axis=1), base, folds.pairs)
+    shares = Shares(by_behaviour, loglik.max(axis=1), base, folds.pairs)
     return _Space(names, groups, np.array(units), np.ones(len(groups)), shares, folds)
-
-
-class _Shares:
-    """The shares of behaviours in steps, and what follows for steps that were left out."""
-
-    def __init__(
-        self, loglik: Array, shift: Array, base: Array, pairs: list[tuple[Array, Array]]
-    ) -> None:
-        likelihood = np.exp(loglik - shift[:, None])
-        self._folds = []
-        for train, test in pairs:
-            known = likelihood[train]
-            overall = base
-            for _ in range(_ROUNDS):
-                overall = _shares(known, overall).mean(axis=0)
-            own = _shares(known, overall).astype(np.float32)
-            self._folds.append((own, overall, likelihood[test], shift[test]))
-
-    def predicted(self, fold: int, near: Any) -> Array:
-        """Log density of the steps left out, with the weights of those known; None: by no place."""
-        own, overall, likelihood, shift = self._folds[fold]
-        if near is None:
-            return np.asarray(np.log(likelihood @ overall) + shift)
-        weights = near @ own + overall
-        weights /= weights.sum(axis=1, keepdims=True)
-        return np.asarray(np.log(np.einsum("nb,nb->n", weights, likelihood)) + shift)
-
-
-def _shares(likelihood: Array, shares: Array) -> Array:
-    joint = likelihood * shares
-    joint /= joint.sum(axis=1, keepdims=True)
-    return joint
 
 
 def _near(places: Array, others: Array) -> Any:
