@@ -7,8 +7,8 @@ takes seconds where a fit takes minutes:
 
 over the 32 nearest states t of other trajectories, d_8 the distance to the eighth of them,
 ``r_t(b) ∝ b̂_b ℓ[t, b]``, and b̂ the shares of behaviours overall, by EM. Features join the state
-only if that predicts better by more than one standard error, by trajectory; coordinates count alike
-unless factors of their own are better by more than two.
+only if that predicts better by more than one standard error, by trajectory, and if short chains of
+the model itself do; so do factors of coordinates.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy as np
 from onlooker import geography
 from onlooker.checks import Array
 from onlooker.choosing.left_out import Folds, Gain, Shares, known_folds
+from onlooker.choosing.trials import QUICK, Trials, make_trials
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.partitions.places import Scaled
-from onlooker.repertoire import Actions, Blurs, Turns
 from onlooker.repertoire.base import Policies, World
 
 if TYPE_CHECKING:
@@ -87,26 +87,38 @@ def choose_state(
     folds = known_folds(demos, dynamics, random_state)
     if folds is None:
         return None
-    chosen = _space(demos, dynamics, (), folds)
-    n_position = len(chosen.groups)
+    tracks = _Tracks(
+        demos, dynamics, folds, make_trials(demos, np.random.default_rng(random_state))
+    )
+    now = _space(tracks, ())
+    n_position = now.n_position
     if n_position > 1:
-        scaled = chosen.better([chosen.evened()]).searched(range(1, n_position))
-        if folds.gain(scaled.score, chosen.best).clearly:
-            chosen = scaled
+        scaled = now.better([now.evened()]).searched(range(1, n_position))
+        if scaled.gain_over(now).counts:
+            now = scaled
     gains: dict[tuple[str, ...], Gain] = {}
     steps_are_moves = hasattr(position_dynamics(dynamics), "displacements")
     for joined in STATES[1:] if steps_are_moves else ():
-        wider = _space(demos, dynamics, joined, folds).after(chosen)
+        wider = _space(tracks, joined).after(now)
         wider = wider.searched(range(n_position, len(wider.groups)))
-        gains[joined] = folds.gain(wider.best, chosen.best)
+        gains[joined] = wider.gain_over(now)
         if not (gains[joined].counts if names is None else len(joined) <= len(names)):
             break  # the gain is known nevertheless
-        chosen = wider
-    local = folds.gain(chosen.score, chosen.overall)
-    return StateChoice(chosen.features(n_position), chosen.metric(n_position), gains, local)
+        now = wider
+    local = folds.gain(now.score, now.overall)
+    return StateChoice(now.features, now.metric, gains, local)
 
 
 # -- what is predicted -----------------------------------------------------------------------------
+
+
+class _Tracks(NamedTuple):
+    """What was seen, and what of it is left out."""
+
+    demos: Demonstrations
+    dynamics: Any
+    folds: Folds
+    trials: Trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +133,7 @@ class _Space:
     scales: Array
     """Of each group, by which it is then multiplied."""
     shares: Shares
-    folds: Folds
+    tracks: _Tracks
 
     @cached_property
     def score(self) -> Array:
@@ -134,7 +146,7 @@ class _Space:
         )
         parts = [
             self.shares.predicted(k, _near(places[train], places[test]))
-            for k, (train, test) in enumerate(self.folds.pairs)
+            for k, (train, test) in enumerate(self.tracks.folds.pairs)
         ]
         return np.concatenate(parts)
 
@@ -148,10 +160,26 @@ class _Space:
         """By place or by one policy for all, whichever is better."""
         return self.score if self.score.mean() > self.overall.mean() else self.overall
 
+    @cached_property
+    def tried(self) -> Array:
+        """Log predictive density by short chains."""
+        demos, dynamics, _, trials = self.tracks
+        if self.features:
+            demos, dynamics = with_features(demos, self.features, dynamics)
+        return trials.score(demos, dynamics, self.metric)
+
+    def gain_over(self, other: _Space) -> Gain:
+        """By the local predictor; by short chains too, if that says that it is better.
+
+        It says so too easily of a state that tells regions apart by other means than their place.
+        """
+        gain = self.tracks.folds.gain(self.best, other.best)
+        return self.tracks.trials.gain(self.tried, other.tried) if gain.counts else gain
+
     def better(self, spaces: Iterable[_Space]) -> _Space:
         """The best of these, if it is better than this by more than one standard error."""
         best = max(spaces, key=lambda space: float(space.score.mean()))
-        return best if self.folds.gain(best.score, self.score).counts else self
+        return best if self.tracks.folds.gain(best.score, self.score).counts else self
 
     def searched(self, groups: Iterable[int]) -> _Space:
         """Scales changed group by group, as long as that pays."""
@@ -177,29 +205,37 @@ class _Space:
         scales[: len(other.scales)] = other.scales
         return replace(self, scales=scales)
 
-    def features(self, n_position: int) -> list[Feature]:
+    @property
+    def n_position(self) -> int:
+        """How many groups are the position."""
+        return len(self.groups) - len(self.names)
+
+    @property
+    def features(self) -> list[Feature]:
         """What joins the position, with weights in its units."""
-        per_unit = self._per_unit(n_position)
         kinds = {"heading": Heading, "speed": Speed}
-        weights = zip(self.names, per_unit[n_position:], strict=True)
+        weights = zip(self.names, self._per_unit[self.n_position :], strict=True)
         return [kinds[name](float(f"{weight:.4g}")) for name, weight in weights]
 
-    def metric(self, n_position: int) -> Scaled | None:
+    @property
+    def metric(self) -> Scaled | None:
         """Factors of the coordinates, and 1 for all features."""
-        factors = self._per_unit(n_position)[:n_position]
+        factors = self._per_unit[: self.n_position]
         if (factors == 1).all():
             return None
-        n_rest = sum(group.shape[1] for group in self.groups[n_position:])
+        n_rest = sum(group.shape[1] for group in self.groups[self.n_position :])
         return Scaled((*(float(f"{factor:.4g}") for factor in factors), *[1.0] * n_rest))
 
-    def _per_unit(self, n_position: int) -> Array:
+    @property
+    def _per_unit(self) -> Array:
         """Scales if the coordinate that counts most is in its own units."""
         scale = self.scales / self.units
-        return np.asarray(scale / scale[:n_position].max())
+        return np.asarray(scale / scale[: self.n_position].max())
 
 
-def _space(demos: Demonstrations, dynamics: Any, names: tuple[str, ...], folds: Folds) -> _Space:
+def _space(tracks: _Tracks, names: tuple[str, ...]) -> _Space:
     """Positions and features of the steps that are kept, and likelihoods of these."""
+    demos, dynamics, folds, _ = tracks
     before, after = demos.transitions()
     moves = np.linalg.norm(dynamics.displacements(before, after), axis=1) if names else np.ones(1)
     typical = float(np.median(moves[moves > 0])) if moves.any() else 1.0
@@ -222,12 +258,12 @@ def _space(demos: Demonstrations, dynamics: Any, names: tuple[str, ...], folds: 
         units.append(typical)
     loglik = moving.log_likelihood(before, after)
     world = World(moving, states)
-    parts = [part for kind in (Actions(), Blurs(), Turns()) for part in kind.build(world)]
+    parts = [part for kind in QUICK for part in kind.build(world)]
     by_behaviour = Policies(parts, moving.n_actions).log_likelihood(before, loglik)
     sizes = [part.block.n for part in parts]
     base = np.repeat([1 / (len(parts) * size) for size in sizes], sizes)
     shares = Shares(by_behaviour, loglik.max(axis=1), base, folds.pairs)
-    return _Space(names, groups, np.array(units), np.ones(len(groups)), shares, folds)
+    return _Space(names, groups, np.array(units), np.ones(len(groups)), shares, tracks)
 
 
 def _near(places: Array, others: Array) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -54,12 +53,28 @@ class Folds(NamedTuple):
     def gain(self, score: Array, other: Array) -> Gain:
         """Of one score of all predicted steps over another."""
         track = np.concatenate([self.track[test] for _, test in self.pairs])
-        number = np.unique(track, return_inverse=True)[1]
-        n, size = number.max() + 1, np.bincount(number)
-        total = np.bincount(number, score - other)
-        mean = total.sum() / size.sum()
-        apart = np.square(total - mean * size).sum() * n / max(n - 1, 1)
-        return Gain(float(mean), math.sqrt(apart) / size.sum() if n > 1 else math.inf)
+        return gain_by_track(track, score - other)
+
+
+def gain_by_track(track: Array, gained: Array) -> Gain:
+    """The mean of what each step gained, and its error if trajectories are independent."""
+    number = np.unique(track, return_inverse=True)[1]
+    n, size = int(number.max()) + 1, np.bincount(number)
+    total = np.bincount(number, gained)
+    mean = total.sum() / size.sum()
+    apart = np.square(total - mean * size).sum() * n / max(n - 1, 1)
+    return Gain(float(mean), float(np.sqrt(apart) / size.sum()) if n > 1 else np.inf)
+
+
+def track_of(demos: Demonstrations) -> Array:
+    """What each step is left out with: its trajectory, or a piece of it where they are few."""
+    track = np.unique(demos.names, return_inverse=True)[1][demos.trajectory_of()]
+    if track.max() + 1 >= _FOLDS:
+        return np.asarray(track)
+    size = -(-len(track) // _PIECES)
+    index = np.concatenate([np.arange(n - 1) for n in demos.lengths])
+    piece = demos.trajectory_of() * len(track) + index // size
+    return np.asarray(np.unique(piece, return_inverse=True)[1])
 
 
 def known_folds(demos: Demonstrations, dynamics: Any, random_state: Any) -> Folds | None:
@@ -76,12 +91,7 @@ def known_folds(demos: Demonstrations, dynamics: Any, random_state: Any) -> Fold
 
 def make_folds(demos: Demonstrations, rng: np.random.Generator) -> Folds:
     """Whole trajectories are left out; few are cut into pieces, which are."""
-    track = np.unique(demos.names, return_inverse=True)[1][demos.trajectory_of()]
-    if track.max() + 1 < _FOLDS:
-        size = -(-len(track) // _PIECES)
-        index = np.concatenate([np.arange(n - 1) for n in demos.lengths])
-        piece = demos.trajectory_of() * len(track) + index // size
-        track = np.unique(piece, return_inverse=True)[1]
+    track = track_of(demos)
     kept = np.arange(len(track))
     if len(kept) > _MOST:
         kept = np.sort(rng.choice(kept, _MOST, replace=False))
