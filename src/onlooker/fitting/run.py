@@ -24,7 +24,9 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
+from onlooker.partitions.places import Scaled
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
@@ -96,12 +98,13 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, dynamics = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
         problem, prior, concentration, chains, chosen = default_model(
             demos,
             dynamics,
-            prior=make_prior(demos.split(), dynamics, model) if model.prior else None,
+            prior=make_prior(demos.split(), dynamics, model, metric) if model.prior else None,
+            metric=metric,
             concentration=model.concentration,
             chains=model.sampling.get("chains"),
             nodes=model.sampling.get("nodes"),
@@ -183,8 +186,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Dynamics]:
-    """Actions and what they explain, and the states with their features."""
+) -> tuple[Record, Demonstrations, Dynamics, Scaled | None]:
+    """Actions and what they explain, the states with their features, and a metric for them."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -199,12 +202,21 @@ def prepare(
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
-    features = make_features(model)
-    if features:
+    if isinstance(model.features, list):
+        features = make_features(model)
         demos, dynamics = with_features(demos, features, dynamics)
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
-    return record, demos, dynamics
+        return record, demos, dynamics, None
+    if not demos.is_discrete:
+        notify("Choosing the state ...")
+    found = look(demos, dynamics, model.features, _options_seed(model))
+    for sentence in found.sentences:
+        notify(sentence)
+    record = replace(record, state=found.to_dict(), advice=found.advice)
+    if found.features:
+        demos, dynamics = with_features(demos, found.features, dynamics)
+    return record, demos, dynamics, found.metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
