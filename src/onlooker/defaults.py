@@ -11,6 +11,7 @@ from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
 from onlooker.partitions.places import Scaled
 from onlooker.problem import Problem
+from onlooker.repertoire import Actions
 
 if TYPE_CHECKING:
     from onlooker.dynamics.base import Dynamics
@@ -49,8 +50,8 @@ def default_model(
     concentration: Hyper | TotalMass | None = None,
     chains: int | None = None,
     nodes: Any = None,
+    repertoire: Any = None,
     observation_noise: float | Prior | None = None,
-    **others: Any,
 ) -> DefaultModel:
     """The default model of demonstrations; what is given stays as it is.
 
@@ -63,8 +64,8 @@ def default_model(
     metric
         Distances between states, for a prior that is chosen; None: Euclidean, on the Earth in km,
         in steps in a finite space.
-    nodes, observation_noise, others
-        As in `Problem.from_demonstrations`; without `nodes`, chosen.
+    nodes, repertoire, observation_noise
+        As in `Problem.from_demonstrations`; without `nodes` and `repertoire`, these are chosen.
     """
     demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
     notes: list[str] = []
@@ -75,7 +76,7 @@ def default_model(
         dynamics,
         default_nodes(demos, prior) if nodes is None else nodes,
         observation_noise=observation_noise,
-        **others,
+        repertoire=default_repertoire(prior) if repertoire is None else repertoire,
     )
     return DefaultModel(
         problem,
@@ -114,6 +115,11 @@ def default_prior(
 def default_concentration(prior: PartitionPrior[Any]) -> float | TotalMass:
     """Inferred where all else is; the paper's priors have the paper's."""
     return CONCENTRATION if isinstance(prior, Regions) else 1.0
+
+
+def default_repertoire(prior: PartitionPrior[Any]) -> Any:
+    """All that the dynamics offers where its masses are inferred; the paper's priors: actions."""
+    return "auto" if isinstance(prior, Regions) else [Actions()]
 
 
 def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:

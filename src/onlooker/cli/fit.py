@@ -42,6 +42,12 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
+@click.option(
+    "--repertoire",
+    type=click.Choice(["auto", "actions"]),
+    help="What controllers do: all behaviours that apply, or bare actions.  [default: auto with "
+    "the default prior, else actions]",
+)
 @click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 1000]")
 @click.option(
     "--until-converged",
@@ -105,10 +111,11 @@ def fit(
     )
     chosen = replace(
         chosen,
+        repertoire=given["repertoire"] or chosen.repertoire,
         data=chosen.data
         | _given(given, "states", "trajectory", "time", "hold_out")
         | ({"geographic": True} if geographic else {}),
-        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps"),
+        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps", "max_speed"),
         sampling=chosen.sampling
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed", "max_minutes")
         | ({"draws": "auto"} if until_converged else {}),

@@ -1,6 +1,7 @@
 """The model of a fit as a TOML file: read, checked key by key, and refused in one clear line.
 
     concentration = {prior = "loguniform", low = 0.1, high = 10}
+    repertoire = "actions"
 
     [data]
     states = ["lon", "lat"]
@@ -133,10 +134,13 @@ SAMPLING: dict[str, Check] = {
     "collapsed": of_type(bool),
     "nodes": one_of("visited", "all"),
 }
+_CLEANING = {name: check for name, check in keys_of(Cleaning).items() if name != "geographic"}
+"""Whether places are geographic is said in [data], once."""
 MODEL: dict[str, Check] = {
     "concentration": hyper,
+    "repertoire": one_of("auto", "actions"),
     "data": lambda _, value: checked("[data]", value, DATA),
-    "cleaning": lambda _, value: checked("[cleaning]", value, keys_of(Cleaning)),
+    "cleaning": lambda _, value: checked("[cleaning]", value, _CLEANING),
     "dynamics": lambda _, value: _dynamics("[dynamics]", value),
     "prior": lambda _, value: _prior("[prior]", value),
     "features": lambda _, value: _features(value),
@@ -157,6 +161,7 @@ class Model:
     dynamics: dict[str, Any] = field(default_factory=dict)
     prior: dict[str, Any] = field(default_factory=dict)
     concentration: Any = None
+    repertoire: str | None = None
     features: list[dict[str, Any]] | tuple[str, ...] | None = None
     """Tables; or names of what joins the position, with weights from the tracks; None: chosen."""
     sampling: dict[str, Any] = field(default_factory=dict)
@@ -167,7 +172,7 @@ class Model:
 def paper_model() -> Model:
     """The paper's settings: bare actions, the position as state, the ddCRP with α = 1."""
     prior = {"kind": DistanceDependent.key, "reassign": 0}
-    return Model(prior=prior, concentration=1.0, features=())
+    return Model(prior=prior, concentration=1.0, repertoire="actions", features=())
 
 
 def read_model(path: Path) -> Model:

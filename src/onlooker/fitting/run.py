@@ -19,7 +19,7 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import with_features
-from onlooker.findings.names import short_repr
+from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
@@ -31,6 +31,7 @@ from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
+from onlooker.repertoire import Actions
 from onlooker.runs.header import read_header
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
@@ -39,6 +40,9 @@ Notify = Callable[[str], Any]
 
 _SIZES: dict[str, Any] = {"draws": 1000, "tune": 500, "seed": 0}
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
+REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
+"""By their names in a model."""
+_MAX_LISTED = 20  # unexplained steps that are stored with a run
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
 
@@ -108,6 +112,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             concentration=model.concentration,
             chains=model.sampling.get("chains"),
             nodes=model.sampling.get("nodes"),
+            repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
         )
     for note in chosen:
         notify(note)
@@ -115,7 +120,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         notify(
             "The space is too large for distances between all states: the prior ignores location."
         )
-    notify(f"Prior: {short_repr(prior)}.")
+    notify(f"Prior: {prior_words(prior)}.")
     with notes(notify, ConvergenceWarning), remove_if_empty(output):
         if before is None:
             if aside is not None:
@@ -222,25 +227,12 @@ def prepare(
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
     """What share of the steps the actions explain, where that is known."""
     if not hasattr(dynamics, "coverage"):
-        notify(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
+        notify(f"Actions: {dynamics_words(dynamics)}.")
         return None
-    lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
-    moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
-    stay = ", and staying" if 0 in lengths else ""
-    n_moving = int((dynamics.steps != 0).any(axis=1).sum())
-    n_speeds = int((lengths > 0).sum())
-    per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
     coverage = dynamics.coverage(demos)
-    notify(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
+    notify(f"Actions: {dynamics_words(dynamics)}.")
     notify(str(coverage))
-    result = coverage.to_dict()
-    result["n_unexplained"] = len(result.pop("unexplained"))
-    return result  # type: ignore[no-any-return]
-
-
-def _noise(sigma: Any) -> str:
-    low, high = float(np.min(sigma)), float(np.max(sigma))
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    return coverage.to_dict(_MAX_LISTED) | {"n_unexplained": len(coverage.unexplained)}
 
 
 def _options(model: Model) -> dict[str, Any]:
