@@ -9,7 +9,7 @@ from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
-from onlooker.partitions.places import Scaled
+from onlooker.partitions.places import ScaledAxes
 from onlooker.problem import Problem
 from onlooker.repertoire import Actions
 
@@ -154,7 +154,7 @@ def _in_space(
         return given
     given["metric"] = space
     many = len(demos.distinct()[0]) > _MANY
-    if many and plain.n_neighbors is None and isinstance(space, str | Scaled):
+    if many and plain.n_neighbors is None and isinstance(space, str | ScaledAxes):
         given["n_neighbors"] = _NEAREST
     if "reassign" in _names(kind):
         given["reassign"] = int(not many)

@@ -28,7 +28,7 @@ from onlooker.choosing.trials import QUICK, Trials, make_trials
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.partitions.places import Scaled
+from onlooker.partitions.places import ScaledAxes
 from onlooker.repertoire.base import Policies, World
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class StateChoice(NamedTuple):
 
     features: list[Feature]
     """What joins the position, with weights in its units."""
-    metric: Scaled | None
+    metric: ScaledAxes | None
     """Factors of the coordinates; None: all count alike."""
     gains: dict[tuple[str, ...], Gain]
     """Of what joins the position, over what joined it before; for all that were tried."""
@@ -218,13 +218,13 @@ class _Space:
         return [kinds[name](float(f"{weight:.4g}")) for name, weight in weights]
 
     @property
-    def metric(self) -> Scaled | None:
+    def metric(self) -> ScaledAxes | None:
         """Factors of the coordinates, and 1 for all features."""
         factors = self._per_unit[: self.n_position]
         if (factors == 1).all():
             return None
         n_rest = sum(group.shape[1] for group in self.groups[self.n_position :])
-        return Scaled((*(float(f"{factor:.4g}") for factor in factors), *[1.0] * n_rest))
+        return ScaledAxes((*(float(f"{factor:.4g}") for factor in factors), *[1.0] * n_rest))
 
     @property
     def _per_unit(self) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.partitions.geometry import Geometry
-from onlooker.partitions.places import Scaled
+from onlooker.partitions.places import ScaledAxes
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -45,7 +45,7 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics, metric: Any = None) 
     n_position = getattr(dynamics, "n_position", demos.n_dims)
     before, after = states[:, :n_position], next_states[:, :n_position]
     moves = steps_between(position_dynamics(dynamics), before, after)
-    if isinstance(metric, Scaled):
+    if isinstance(metric, ScaledAxes):
         moves = moves * np.array(metric.factors[:n_position])
     lengths = np.linalg.norm(moves, axis=1)
     lengths = lengths[lengths > 0]

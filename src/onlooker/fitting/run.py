@@ -26,7 +26,7 @@ from onlooker.fitting.building import FINITE, make_dynamics, make_features, make
 from onlooker.fitting.model_file import Model
 from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions.places import Scaled
+from onlooker.partitions.places import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
@@ -191,7 +191,7 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Dynamics, Scaled | None]:
+) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
     """Actions and what they explain, the states with their features, and a metric for them."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)

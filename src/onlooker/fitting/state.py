@@ -11,7 +11,7 @@ from onlooker.choosing.noise import NoiseFit, fit_of_noise
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import Feature
-from onlooker.partitions.places import Scaled
+from onlooker.partitions.places import ScaledAxes
 
 _WORDS = {
     (): "the position alone",
@@ -35,7 +35,7 @@ class Look:
         return [] if self.choice is None else self.choice.features
 
     @property
-    def metric(self) -> Scaled | None:
+    def metric(self) -> ScaledAxes | None:
         """How coordinates are weighed."""
         return None if self.choice is None else self.choice.metric
 
