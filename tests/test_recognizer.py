@@ -25,8 +25,8 @@ STATES = np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
 
 def make(partition=None, **options):
     """A recognizer with little to do."""
-    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0} | options
-    return PolicyRecognizer(WORLD.dynamics, partition, **options)
+    given = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0}
+    return PolicyRecognizer(WORLD.dynamics, partition, **(given | options))
 
 
 @pytest.fixture(scope="module")

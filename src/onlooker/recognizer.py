@@ -16,6 +16,7 @@ from onlooker.hyper import Prior, TotalMass
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import Hyper, PartitionPrior, Strategy
 from onlooker.problem.problem import Problem
+from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     partition
         The prior over partitions of the states; None: chosen. A grid search reaches into one that
         is given: ``partition__beta``, ``partition__decay__scale``.
-    nodes, observation_noise
-        Which states carry an indicator, and the noise that positions were seen with: see
-        `Problem.from_demonstrations`.
+    nodes, observation_noise, repertoire
+        Which states carry an indicator, the noise that positions were seen with, and what
+        controllers are distributions over: see `Problem.from_demonstrations`. Without a
+        repertoire, all behaviours that apply with `Regions`, and bare actions with any other prior.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
     concentration
@@ -94,6 +96,7 @@ max_minutes
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
+        repertoire: Any = None,
         max_minutes: float = 30.0,
     ) -> None:
         self.dynamics = dynamics
@@ -113,6 +116,7 @@ max_minutes
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
+        self.repertoire = repertoire
         self.max_minutes = max_minutes
 
     @classmethod
@@ -130,8 +134,9 @@ max_minutes
         **options
             Other parameters.
         """
+        papers: dict[str, Any] = {"concentration": 1.0, "repertoire": [Actions()]}
         partition = DistanceDependent.paper() if partition is None else partition
-        return cls(dynamics, partition, **({"concentration": 1.0} | options))
+        return cls(dynamics, partition, **(papers | options))
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
@@ -149,6 +154,7 @@ max_minutes
             nodes=self.nodes,
             observation_noise=self.observation_noise,
             n_jobs=self.n_jobs,
+            repertoire=self.repertoire,
         )
         self.problem_ = model.problem
         self.n_actions_ = model.problem.n_actions

@@ -71,7 +71,7 @@ def test_columns_are_enough_and_findings_are_told(tracks, tmp_path):
         "Read 90 rows of 3 trajectories; kept 90 states in 3 trajectories.",
         "Actions: 16 directions × steps of",
         "16 actions explain ",
-        "Prior: Regions(decay=GaussianDecay(",
+        "Prior: regions (self-link weight ν, sharing γ, length scale of the decay inferred).",
         " controllers",
         "The consensus partition has ",
         "Consensus partition: ",

@@ -95,6 +95,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
 
 def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
+    from onlooker.findings.model import concentration_words, dynamics_words, prior_words
     from onlooker.reading.tracks import counted
 
     echo(report["in_short"])
@@ -111,8 +112,10 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
         echo(f"Set aside for calibration: {n_aside}.")
     explained = model["explained"]
     share = "" if explained is None else f"; they explain {explained['share']:.2%} of steps"
-    echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
-    echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
+    target = run.posterior.target
+    echo(f"Actions: {dynamics_words(target.problem.dynamics)}{share}.")
+    echo(f"Prior: {prior_words(target.prior)}.")
+    echo(f"Concentration of the controllers: {concentration_words(target.concentration)}.")
     echo(
         f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
         f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."

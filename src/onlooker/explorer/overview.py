@@ -12,12 +12,14 @@ from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
 from onlooker.explorer.view import RunView
 from onlooker.findings.controllers import LEVEL, Controller
-from onlooker.findings.names import hyper_text, rounded, scalar_name, short_repr
+from onlooker.findings.model import dynamics_words, prior_words
+from onlooker.findings.names import hyper_text, rounded, short_repr
 from onlooker.findings.verdict import table_rows, verdict
 from onlooker.findings.words import in_short
 from onlooker.hyper import Prior
 
 _MAX_UNSURE = 12
+_CLOCKS = {"M": "date", "m": "duration"}
 _MAX_TRACED = 2_000  # draws of a chain that a trace shows
 
 
@@ -70,7 +72,7 @@ def _run(view: RunView) -> dict[str, Any]:
         "versions": versions,
         "shown_by": __version__,
         "seed": str(schedule.seed),
-        "prior": rounded(short_repr(view.posterior.prior)),
+        "prior": prior_words(view.posterior.prior),
         "options": header["options"],
         "planned_draws": header["draws"],
         "planned_chains": header["chains"],
@@ -107,7 +109,7 @@ def _data(view: RunView) -> dict[str, Any]:
         "longest": max(lengths, default=0),
         "kind": view.space.kind,
         "dims": None if view.space.kind == "abstract" else view.space.sites.shape[1],
-        "dynamics": repr(problem.dynamics)
+        "dynamics": dynamics_words(problem.dynamics)
         if problem.dynamics is not None
         else (dynamics or {}).get("opaque"),
         "unidentifiable": None if view.run.has_unseen else problem.unidentifiable_share,
@@ -155,7 +157,7 @@ def _traces(view: RunView) -> dict[str, Any]:
     rows = [
         {
             "name": name,
-            "meaning": scalar_name(posterior.prior, name),
+            "meaning": view.run.scalar_name(name),
             "values": pack(values[:, ::step]),
         }
         for name, values in found.items()
@@ -260,7 +262,19 @@ def _paths(view: RunView) -> dict[str, Any] | None:
         "nodes": pack(paths.nodes, "u4"),
         "offsets": pack(paths.offsets, "u4"),
         "names": view.run.trajectory_names,
+        "times": None if paths.times is None else pack(_as_numbers(paths.times), "f8"),
+        "clock": None if paths.times is None else _CLOCKS.get(paths.times.dtype.kind, "number"),
+        "rows": None if paths.rows is None else pack(paths.rows, "u4"),
     }
+
+
+def _as_numbers(times: Array) -> Array:
+    """Dates and durations as milliseconds, others as they are."""
+    return (
+        times.astype(f"{times.dtype.kind}8[ms]").astype(np.int64)
+        if times.dtype.kind in "mM"
+        else times
+    )
 
 
 def _steps(view: RunView) -> dict[str, Any] | None:

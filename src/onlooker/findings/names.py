@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,15 +42,18 @@ _SCALARS = {
 }
 
 
-def hyper_text(prior: PartitionPrior[Any], name: str) -> HyperText:
+def hyper_text(prior: PartitionPrior[Any] | None, name: str) -> HyperText:
     """The words for a hyper-parameter by its name in `Posterior.hyper`."""
-    return prior.texts.get(name) or _TEXTS.get(name, HyperText("", name, ""))
+    known = {} if prior is None else prior.texts
+    return known.get(name) or _TEXTS.get(name, HyperText("", name, ""))
 
 
-def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
-    """What a row of `Posterior.summary` is, in words."""
+def scalar_name(
+    prior: PartitionPrior[Any], name: str, state: Callable[[int], str], actions: Sequence[str]
+) -> str:
+    """What a row of `Posterior.summary` is, in words; `state` says what a node is called."""
     if probe := _PROBE.fullmatch(name):
-        return f"probability of action {probe[2]} at node {probe[1]}"
+        return f"probability of {actions[int(probe[2])]} at {state(int(probe[1]))}"
     if kind := _KIND.fullmatch(name):
         return f"mass of {kind[1]}"
     if match := _IMPUTED.fullmatch(name):
@@ -85,6 +88,17 @@ def decimals(values: Array, steps: Array) -> int:
     steps = np.abs(steps[steps != 0])
     unit = float(np.median(steps)) / 20 if len(steps) else float(np.ptp(values)) / 1000
     return int(np.clip(np.ceil(-np.log10(unit)), 0, 9)) if unit > 0 else 3
+
+
+def place_text(place: Sequence[float], digits: Sequence[int], geographic: bool) -> str:
+    """Coordinates such as "(4.95, -0.1)", or "(61.9°W, 21.9°N)" on Earth."""
+    parts = [coordinate(x, d) for x, d in zip(place, digits, strict=False)]
+    if geographic:
+        lon = coordinate(abs((place[0] + 180) % 360 - 180), digits[0])
+        lat = coordinate(abs(place[1]), digits[1])
+        sides = "W" if (place[0] + 180) % 360 < 180 else "E", "S" if place[1] < 0 else "N"
+        parts[:2] = [f"{lon}°{sides[0]}", f"{lat}°{sides[1]}"]
+    return f"({', '.join(parts)})"
 
 
 def coordinate(value: float, digits: int) -> str:

@@ -21,8 +21,8 @@ from onlooker.diagnostics import own_landmarks
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.files import parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names, decimals
+from onlooker.files import open_regular, parse_json, read_arrays, write_arrays
+from onlooker.findings.names import axis_names, decimals, place_text, scalar_name
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import (
@@ -214,6 +214,17 @@ class OpenedRun:
             return given
         return action_names(problem.dynamics, problem.n_actions)
 
+    def state_text(self, node: int) -> str:
+        """The state of a node, such as "state 3" or "(4.95, -0.1)"."""
+        state = self.posterior.problem.states[node]
+        if self.is_discrete:
+            return f"state {state}"
+        return place_text(state.tolist(), self.decimals, self.geographic)
+
+    def scalar_name(self, name: str) -> str:
+        """What a row of `table` is, in words."""
+        return scalar_name(self.posterior.prior, name, self.state_text, self.action_names)
+
     @property
     def trajectory_names(self) -> list[str] | None:
         """Names of the trajectories; None where they have numbers only."""
@@ -349,11 +360,12 @@ def require_run(path: Path) -> None:
 
 def _may_be_saved(path: Path) -> bool:
     """Whether a file is an archive of `Posterior.save`, or the torn beginning of an archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "header.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        with path.open("rb") as file:
+    with open_regular(path) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return "header.npy" in archive.namelist()
+        except (OSError, zipfile.BadZipFile):
+            file.seek(0)
             return file.read(4) == b"PK\3\4"
 
 

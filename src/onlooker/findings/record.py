@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.checks import require_texts
-from onlooker.files import parse_json, write_atomically
+from onlooker.files import read_json, write_json
 from onlooker.reading.settings import Reading
 from onlooker.runs.lock import Lock
 
@@ -37,18 +36,21 @@ class Record:
     """Of the actions."""
     held_out: list[str] | None = None
     """Names of trajectories that were set aside for calibration."""
+    state: dict[str, Any] | None = None
+    """What joins the position, and what that gains on left-out trajectories."""
+    advice: list[str] = field(default_factory=list)
+    """What the model misses, a sentence each, with its remedy."""
 
     def write(self, store: Path) -> None:
         """Write it into the store."""
         record = {"what": "onlooker fit"} | asdict(self)
-        text = json.dumps(record, indent=1, default=str).encode()
-        write_atomically(store / _RECORD, lambda file: file.write(text))
+        write_json(store / _RECORD, record, default=str)
 
     @classmethod
     def read(cls, store: Path) -> Record:
         """Read it; an empty one where the run was not made by the command line."""
         try:
-            stored = parse_json((store / _RECORD).read_text(encoding="utf-8"))
+            stored = read_json(store / _RECORD)
             stored.pop("what")
             record = cls(**(stored | {"reading": Reading.from_dict(stored["reading"])}))
             record._check()
@@ -66,6 +68,7 @@ class Record:
             ("file", self.file, str),
             ("account", self.account, dict),
             ("explained", self.explained, dict),
+            ("state", self.state, dict),
         ):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {value!r}")
@@ -73,6 +76,7 @@ class Record:
             require_texts("names", self.names)
         if self.held_out is not None:
             require_texts("held_out", self.held_out)
+        require_texts("advice", self.advice)
 
 
 @contextmanager

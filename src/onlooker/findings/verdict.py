@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.diagnostics import MAX_R_HAT, MIN_ESS, is_fine, settled, too_few_draws
-from onlooker.findings.names import scalar_name
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
@@ -55,8 +54,8 @@ def verdict(run: OpenedRun) -> dict[str, Any]:
         "sentences": [
             parts.sentence,
             *_ENDED.get(posterior.ended, ()),
-            _agreement(worst, scalar_name(posterior.prior, str(r_hat.index[0])), run),
-            _precision(least, scalar_name(posterior.prior, str(ess.index[0]))),
+            _agreement(worst, run.scalar_name(str(r_hat.index[0])), run),
+            _precision(least, run.scalar_name(str(ess.index[0]))),
             _advice(level, worst, run),
         ],
         "advice": None if level == "good" else _remedy(worst, run),
@@ -164,7 +163,7 @@ def table_rows(run: OpenedRun) -> list[dict[str, Any]]:
     for (name, row), is_good in zip(run.table.iterrows(), fine, strict=True):
         values: dict[str, Any] = {str(key): _number(row[key]) for key in row.index}
         ess = np.nanmin([row["ess_bulk"], row["ess_tail"], np.inf])
-        words = scalar_name(run.posterior.prior, str(name))
+        words = run.scalar_name(str(name))
         values |= {"name": str(name), "meaning": words, "ess": _number(ess)}
         values["fine"] = bool(is_good)
         rows.append(values)

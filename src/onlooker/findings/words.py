@@ -9,8 +9,9 @@ import numpy as np
 
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
+from onlooker.dynamics.base import position_dynamics
 from onlooker.findings.controllers import n_controllers, regions
-from onlooker.findings.names import coordinate, hyper_text
+from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
 from onlooker.reading.tracks import counted
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 12
 _MAX_RANGES = 8
-_JOINED = 0.6  # of the likely number of controllers: fewer regions need a word
 
 
 def findings(run: OpenedRun) -> dict[str, Any]:
@@ -47,15 +47,27 @@ def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
     else:
         sentences = [
             f"There are {low:.0f} to {high:.0f} controllers (90 % of draws), most likely "
-            f"{n_likely} ({likely['probability']:.0%})."
+            f"{n_likely} ({percent(likely['probability'])})."
         ]
-    sentences.append(f"The consensus partition has {counted(n_found, 'region')}.")
-    if n_found < _JOINED * n_likely:
-        sentences[-1] = (
-            f"The consensus partition has {counted(n_found, 'region')} only: the draws differ in "
-            "which states belong together, and it keeps no border that most of them do not have."
+    sentences.append(f"The consensus partition has {counted(n_found, 'region')}")
+    if n_found < low:
+        sentences[-1] += (
+            ", fewer: the draws differ in which states belong together, and it keeps no border "
+            "that most of them do not have"
         )
-    return " ".join([*sentences, _trust(converged)])
+    elif n_found > high:
+        sentences[-1] += (
+            ", more: states whose controller is uncertain stand apart in it, while each draw puts "
+            "them with one or another"
+        )
+    return " ".join([f"{' '.join(sentences)}.", _trust(converged)])
+
+
+def percent(share: float) -> str:
+    """A share as in "17 %"."""
+    if 0 < share < 0.005:
+        return "< 1 %"
+    return f"{100 * share:.0f} %"
 
 
 def _trust(converged: dict[str, Any]) -> str:
@@ -75,21 +87,26 @@ def _trust(converged: dict[str, Any]) -> str:
 
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     """One line per region; the largest come first."""
-    lines = [f"Consensus partition: {counted(len(found), 'region')}."]
+    lines = [f"Consensus partition: {counted(len(found), 'region')}{_angles(run)}."]
     lines += [f"  {_region(run, region)}" for region in found[:_MAX_LISTED]]
     if len(found) > _MAX_LISTED:
         lines.append(f"  and {len(found) - _MAX_LISTED} smaller ones")
     return lines
 
 
+def _angles(run: OpenedRun) -> str:
+    """How directions are counted, where they are angles."""
+    steps = getattr(position_dynamics(run.posterior.problem.dynamics), "steps", None)
+    if steps is None or run.geographic or np.shape(steps)[1] != 2:
+        return ""
+    return f"; directions are counter-clockwise from {run.axes[0]}"
+
+
 def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     where = ""
     if region["center"] is not None:
-        where = " around " + ", ".join(
-            f"{name} {coordinate(x, digits)}"
-            for name, x, digits in zip(run.axes, region["center"], run.decimals, strict=False)
-        )
-    likely = ", ".join(f"{a['name']} ({a['probability']:.0%})" for a in region["actions"])
+        where = f" around {place_text(region['center'], run.decimals, run.geographic)}"
+    likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
     if region["numbers"] is not None:
         where = f" ({_ranges(region['numbers'])})"
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"

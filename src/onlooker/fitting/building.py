@@ -156,11 +156,14 @@ FINITE = ("tabular", "gymnasium")
 
 def make_features(model: Model) -> list[Feature]:
     """The derived parts of the state."""
-    makes = [(FEATURES[table["kind"]], table) for table in model.features]
+    tables = model.features if isinstance(model.features, list) else []
+    makes = [(FEATURES[table["kind"]], table) for table in tables]
     return [make(**arguments(make, table)) for make, table in makes]
 
 
-def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior[Any]:
+def make_prior(
+    demos: Demonstrations, dynamics: Dynamics, model: Model, metric: Any = None
+) -> PartitionPrior[Any]:
     """Which partitions are believable: as the model says, the rest from the tracks."""
     table = {"kind": PRIOR} | model.prior
     if "coordinates" in table:
@@ -168,7 +171,7 @@ def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> Parti
         array = _load(path)
         table["coordinates"] = _pick(path, array, None) if isinstance(array, dict) else array
         table.setdefault("metric", "euclidean")
-    return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics))
+    return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics, metric))
 
 
 def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior[Any]:

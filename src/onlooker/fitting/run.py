@@ -19,16 +19,19 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import with_features
-from onlooker.findings.names import short_repr
+from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
+from onlooker.partitions.places import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
+from onlooker.repertoire import Actions
 from onlooker.runs.header import read_header
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
@@ -39,6 +42,9 @@ _SEED = 0
 _CHOSEN = ("nodes", "chains", "tune", "draws")
 """What the default model chooses where nothing is said."""
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
+REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
+"""By their names in a model."""
+_MAX_LISTED = 20  # unexplained steps that are stored with a run
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
 
@@ -98,14 +104,17 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, dynamics = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
         made = default_model(
             demos,
             dynamics,
-            prior=make_prior(demos.split(), dynamics, model) if model.prior else None,
+            prior=make_prior(demos.split(), dynamics, model, metric) if model.prior else None,
+            metric=metric,
             concentration=model.concentration,
             **cast("dict[str, Any]", {name: model.sampling.get(name) for name in _CHOSEN}),
+            repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
+            seed=_options_seed(model),
             n_jobs=model.sampling.get("jobs"),
         )
     problem, prior = made.problem, made.prior
@@ -115,7 +124,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         notify(
             "The space is too large for distances between all states: the prior ignores location."
         )
-    notify(f"Prior: {short_repr(prior)}.")
+    notify(f"Prior: {prior_words(prior)}.")
     with notes(notify, ConvergenceWarning), remove_if_empty(output):
         if before is None:
             if aside is not None:
@@ -188,8 +197,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Dynamics]:
-    """Actions and what they explain, and the states with their features."""
+) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
+    """Actions and what they explain, the states with their features, and a metric for them."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -204,36 +213,32 @@ def prepare(
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
-    features = make_features(model)
-    if features:
+    if isinstance(model.features, list):
+        features = make_features(model)
         demos, dynamics = with_features(demos, features, dynamics)
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
-    return record, demos, dynamics
+        return record, demos, dynamics, None
+    if not demos.is_discrete:
+        notify("Choosing the state ...")
+    found = look(demos, dynamics, model.features, _options_seed(model))
+    for sentence in found.sentences:
+        notify(sentence)
+    record = replace(record, state=found.to_dict(), advice=found.advice)
+    if found.features:
+        demos, dynamics = with_features(demos, found.features, dynamics)
+    return record, demos, dynamics, found.metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
     """What share of the steps the actions explain, where that is known."""
     if not hasattr(dynamics, "coverage"):
-        notify(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
+        notify(f"Actions: {dynamics_words(dynamics)}.")
         return None
-    lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
-    moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
-    stay = ", and staying" if 0 in lengths else ""
-    n_moving = int((dynamics.steps != 0).any(axis=1).sum())
-    n_speeds = int((lengths > 0).sum())
-    per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
     coverage = dynamics.coverage(demos)
-    notify(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
+    notify(f"Actions: {dynamics_words(dynamics)}.")
     notify(str(coverage))
-    result = coverage.to_dict()
-    result["n_unexplained"] = len(result.pop("unexplained"))
-    return result  # type: ignore[no-any-return]
-
-
-def _noise(sigma: Any) -> str:
-    low, high = float(np.min(sigma)), float(np.max(sigma))
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    return coverage.to_dict(_MAX_LISTED) | {"n_unexplained": len(coverage.unexplained)}
 
 
 def _options(model: Model) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from onlooker.checks import Advice, Setting, alternatives
 
-_OPTIONS = {"store": "output", "hold_out": "hold-out"}
+_OPTIONS = {"store": "output"}
 
 
 def as_option(setting: Setting) -> str:
     """``--missing drop or --missing split``; a flag where the value is true."""
-    option = f"--{_OPTIONS.get(setting.argument, setting.argument)}"
+    option = f"--{_OPTIONS.get(setting.argument, setting.argument).replace('_', '-')}"
     if setting.values in ((), (True,)):
         return option
     return alternatives([f"{option} {value}" for value in setting.values])

@@ -14,7 +14,7 @@ _LARGEST = 1e150  # a coordinate beyond it has no square
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledAxes:
     """The Euclidean metric after each coordinate was multiplied by a factor of its own.
 
     Parameters

@@ -68,7 +68,7 @@ class Reading:
         options = dict(self.cleaning)
         kind = file_kind(path)
         if self.geographic and kind != "gpx" and self.states:
-            options.setdefault("periodic", {self.states[0]: 360.0})
+            options.setdefault("geographic", True)
         if self.line and kind in ("csv", "tsv") and self.states:
             options["dtype"] = dict.fromkeys(self.states, "float64")
         tracks = read_tracks(path, self.states, self.trajectory, self.time, **options)

@@ -17,7 +17,7 @@ import numpy as np
 from onlooker._version import __version__
 from onlooker.checks import Array, SettingError, one_of
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
-from onlooker.files import CannotDecode, parse_json, refusing_damage, within
+from onlooker.files import CannotDecode, read_json, refusing_damage, within
 from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
@@ -35,6 +35,7 @@ HEADER = "run.json"
 _KINDS = ("class", "opaque")
 _GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "blocked": False, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
+_BESIDE = ("trajectory_names", "state_times", "state_rows")
 _TYPES = {
     "versions": dict,
     "created": str,
@@ -82,10 +83,11 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
     if problem.paths is not None:
-        nodes, offsets, names = problem.paths
-        arrays |= {"paths.nodes": nodes, "paths.offsets": offsets}
-        if names is not None:  # beside "paths.", of which older versions expect these two
-            arrays["trajectory_names"] = names
+        paths = problem.paths
+        arrays |= {"paths.nodes": paths.nodes, "paths.offsets": paths.offsets}
+        # beside "paths.", of which older versions expect these two
+        beside = zip(_BESIDE, (paths.names, paths.times, paths.rows), strict=True)
+        arrays |= {name: array for name, array in beside if array is not None}
     header = {
         "what": "onlooker run",
         "format": FORMAT,
@@ -164,8 +166,8 @@ def restore_run(
         noise = decode(header["observation_noise"], arrays)
         problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
-    names = arrays.get("trajectory_names")
-    problem.paths = Paths(**paths, names=names) if paths else None
+    beside = [arrays.get(name) for name in _BESIDE]
+    problem.paths = Paths(paths["nodes"], paths["offsets"], *beside) if paths else None
     if "landmarks" in header:
         problem.landmarks = Landmarks(**header["landmarks"])
     check_problem(problem)
@@ -255,7 +257,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     file = Path(path) / HEADER
     try:
         with refusing_damage(file):
-            header = parse_json(file.read_text(encoding="utf-8"))
+            header = read_json(file)
     except FileNotFoundError:
         return None
     return check_header(header, Path(path))

@@ -55,6 +55,13 @@ const onlooker = {};
     const text = Number(x.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals });
     return (text === "-0" ? "0" : text).replace("-", "−");
   };
+  // A time as it is told on the command line too: a date without seconds that are 0, in UTC.
+  onlooker.timeText = (value, clock) => {
+    if (clock === "number") return `time ${value}`;
+    if (clock === "duration") return `${onlooker.number(value / 1000)} s`;
+    const date = new Date(value);
+    return Number.isNaN(date.getTime()) ? "no date" : date.toISOString().slice(0, 19).replace("T", " ").replace(/:00$/, "");
+  };
   // A longitude (k = 0) or a latitude in degrees and the side it is on.
   onlooker.degrees = (x, k, text) => {
     const value = k === 0 ? x - 360 * Math.floor((x + 180) / 360) : x;

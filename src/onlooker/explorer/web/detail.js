@@ -162,7 +162,8 @@
 
   function stepWords(run, path, t) {
     if (t === null) return "Choose a step to see it on the map.";
-    return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
+    const recorded = run.recorded(state.trajectory, t);
+    return `Step ${t}${recorded && ` (${recorded})`}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
   }
 
   // The oddest trajectory: fewest others are as odd; of several, that of the largest score.

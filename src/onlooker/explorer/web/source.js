@@ -250,6 +250,15 @@
         ...(this.steps && this.steps.p_value && { expected: cut(this.steps.expected), p_value: cut(this.steps.p_value) }),
       };
     }
+    // When the state of a step was recorded and where it stands in the file, as far as is known.
+    recorded(k, t) {
+      const { times, clock, rows, offsets } = this.paths;
+      const at = offsets.values[k] + t;
+      const said = [];
+      if (times) said.push(onlooker.timeText(times.values[at], clock));
+      if (rows) said.push(`row ${rows.values[at]}`);
+      return said.join(", ");
+    }
     // Which steps of a trajectory are odd: rare among simulated ones, or else rare among all.
     odd({ surprise, p_value }) {
       return p_value ? p_value.map((p) => p <= RARE) : surprise.map((v) => v > this.steps.unusual);
