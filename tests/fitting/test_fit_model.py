@@ -5,7 +5,8 @@ import pytest
 from small_runs import walk
 
 from onlooker import Demonstrations
-from onlooker.defaults import SHARING, default_prior, step_distances, typical_step
+from onlooker.choosing.lengths import step_distances, typical_step
+from onlooker.defaults import SHARING, default_prior
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.fitting.building import make_prior
