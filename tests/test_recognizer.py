@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import onlooker
 from onlooker import Demonstrations, PolicyRecognizer
-from onlooker.defaults import default_model, default_prior
+from onlooker.defaults import default_model
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
 from onlooker.warnings import ConvergenceWarning
@@ -72,7 +72,7 @@ def test_the_strategy_is_a_parameter(fitted):
 def test_what_is_left_out_is_the_default_model():
     model = default_model(DEMOS, WORLD.dynamics)
     fitted = make(draws=3, tune=3, chains=None).fit(list(DEMOS))
-    assert repr(fitted.posterior_.prior) == repr(default_prior(DEMOS, WORLD.dynamics))
+    assert repr(fitted.posterior_.prior) == repr(model.prior)
     assert fitted.posterior_.target.concentration == model.concentration == CONCENTRATION
     assert fitted.posterior_.n_chains == model.chains == 4
     assert fitted.posterior_.problem.behaviours == model.problem.behaviours

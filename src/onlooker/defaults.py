@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from onlooker.choosing.continuation import choose_continuation
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
 from onlooker.partitions.places import ScaledAxes
-from onlooker.problem import Problem
+from onlooker.problem import Landmarks, Problem
 from onlooker.repertoire import Actions
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from onlooker.hyper import Prior
     from onlooker.partitions.base import Hyper
 
-CHAINS = 4
-"""Where all of them have the same nodes."""
 CLUSTERS = 10
 """Of the priors that need their number."""
 PRIOR = Regions.key
@@ -30,13 +29,27 @@ _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
 
 
+class Sizes(NamedTuple):
+    """How much is sampled, by default."""
+
+    chains: int = 4
+    tune: int = 500
+    draws: int = 1000
+
+
+WITH_LANDMARKS = Sizes(chains=8, tune=40, draws=40)
+"""More chains, since each sees other states, and short ones: what is predicted is their mean."""
+
+
 class DefaultModel(NamedTuple):
-    """What is sampled, and how many chains of it."""
+    """What is sampled, and how much of it."""
 
     problem: Problem
     prior: PartitionPrior[Any]
     concentration: Hyper | TotalMass
     chains: int
+    tune: int
+    draws: int | Literal["auto"]
     notes: list[str]
     """What was chosen from the tracks, a sentence each."""
 
@@ -49,9 +62,13 @@ def default_model(
     metric: Any = None,
     concentration: Hyper | TotalMass | None = None,
     chains: int | None = None,
+    tune: int | None = None,
+    draws: int | Literal["auto"] | None = None,
     nodes: Any = None,
     repertoire: Any = None,
     observation_noise: float | Prior | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
 ) -> DefaultModel:
     """The default model of demonstrations; what is given stays as it is.
 
@@ -59,42 +76,76 @@ def default_model(
     ----------
     demos, dynamics
         What was seen, features of the states included, and how the world moves.
-    prior, concentration, chains
-        As in `sample`; None: chosen.
+    prior, concentration, chains, tune, draws
+        As in `sample`; None: chosen. How regions go on is chosen with the prior only, by short
+        chains (`onlooker.choosing.continuation`).
     metric
         Distances between states, for a prior that is chosen; None: Euclidean, on the Earth in km,
         in steps in a finite space.
     nodes, repertoire, observation_noise
         As in `Problem.from_demonstrations`; without `nodes` and `repertoire`, these are chosen.
+    seed, n_jobs
+        Of the short chains, and of landmarks.
     """
     demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
     notes: list[str] = []
+    chosen = prior is None
     if prior is None:
         prior = default_prior(demos.split(), dynamics, metric)
     problem = Problem.from_demonstrations(
         demos,
         dynamics,
-        default_nodes(demos, prior) if nodes is None else nodes,
+        _nodes(demos, prior, observation_noise, seed) if nodes is None else nodes,
         observation_noise=observation_noise,
         repertoire=default_repertoire(prior) if repertoire is None else repertoire,
     )
+    concentration = default_concentration(prior) if concentration is None else concentration
+    if problem.landmarks is not None:
+        notes.append(_words(problem))
+    if chosen and isinstance(prior, Regions):
+        continuation, note = choose_continuation(
+            problem, prior, concentration, seed=seed, n_jobs=n_jobs
+        )
+        prior = replace(prior, continuation=continuation)
+        notes += [note] * bool(note)
+    sizes = default_sizes(problem)
     return DefaultModel(
         problem,
         prior,
-        default_concentration(prior) if concentration is None else concentration,
-        default_chains(problem) if chains is None else chains,
+        concentration,
+        sizes.chains if chains is None else chains,
+        sizes.tune if tune is None else tune,
+        sizes.draws if draws is None else draws,
         notes,
     )
 
 
-def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any]) -> Any:
-    """All states of a finite space where some were not seen, which may be any; else those seen."""
-    return "all" if demos.is_discrete and demos.has_unseen else "visited"
+def _words(problem: Problem) -> str:
+    """What landmarks are, in a sentence."""
+    n = 0 if problem.landmarks is None else problem.landmarks.n
+    return (
+        f"{problem.n_nodes:,} distinct states: in each chain {n:,} of them, drawn at random, stand "
+        "for the others (nodes='visited' keeps all)."
+    )
 
 
-def default_chains(problem: Problem) -> int:
-    """As many as tell whether they agree."""
-    return CHAINS
+def _nodes(demos: Demonstrations, prior: PartitionPrior[Any], noise: Any, seed: int) -> Any:
+    return "visited" if noise is not None else default_nodes(demos, prior, seed)
+
+
+def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any], seed: int = 0) -> Any:
+    """Those seen, or, with `Regions`, landmarks where they are many.
+
+    All states of a finite space where some were not seen, which may be any.
+    """
+    if demos.is_discrete or demos.has_unseen or not isinstance(prior, Regions):
+        return "all" if demos.is_discrete and demos.has_unseen else "visited"
+    return Landmarks.for_states(len(demos.distinct()[0]), seed) or "visited"
+
+
+def default_sizes(problem: Problem) -> Sizes:
+    """How much is sampled."""
+    return Sizes() if problem.landmarks is None else WITH_LANDMARKS
 
 
 def default_prior(

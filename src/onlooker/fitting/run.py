@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,7 +38,9 @@ from onlooker.warnings import ConvergenceWarning
 
 Notify = Callable[[str], Any]
 
-_SIZES: dict[str, Any] = {"draws": 1000, "tune": 500, "seed": 0}
+_SEED = 0
+_CHOSEN = ("nodes", "chains", "tune", "draws")
+"""What the default model chooses where nothing is said."""
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
 REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
 """By their names in a model."""
@@ -104,17 +106,19 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
     with notes(notify):
         record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
-        problem, prior, concentration, chains, chosen = default_model(
+        made = default_model(
             demos,
             dynamics,
             prior=make_prior(demos.split(), dynamics, model, metric) if model.prior else None,
             metric=metric,
             concentration=model.concentration,
-            chains=model.sampling.get("chains"),
-            nodes=model.sampling.get("nodes"),
+            **cast("dict[str, Any]", {name: model.sampling.get(name) for name in _CHOSEN}),
             repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
+            seed=_options_seed(model),
+            n_jobs=model.sampling.get("jobs"),
         )
-    for note in chosen:
+    problem, prior = made.problem, made.prior
+    for note in made.notes:
         notify(note)
     if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
@@ -130,8 +134,10 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         posterior = sample(
             problem,
             prior,
-            concentration,
-            chains=chains,
+            made.concentration,
+            chains=made.chains,
+            tune=made.tune,
+            draws=made.draws,
             store=output,
             resume=resume,
             **_options(model),
@@ -166,7 +172,7 @@ def set_aside(
 
 
 def _options_seed(model: Model) -> int:
-    return int((_SIZES | model.sampling)["seed"])
+    return int(model.sampling.get("seed", _SEED))
 
 
 def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
@@ -237,6 +243,5 @@ def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str
 
 def _options(model: Model) -> dict[str, Any]:
     """Of `sample`; what the default model chooses is left out."""
-    sizes = _SIZES | model.sampling
-    chosen = ("nodes", "chains")
-    return {_NAMES.get(name, name): sizes[name] for name in sizes if name not in chosen}
+    given: dict[str, Any] = {"seed": _SEED} | model.sampling
+    return {_NAMES.get(name, name): given[name] for name in given if name not in _CHOSEN}
