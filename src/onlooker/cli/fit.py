@@ -143,7 +143,8 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
 
     found = words.findings(run)
     for note in run.notes:
-        notify(f"Note: {note}")
+        if note not in run.record.advice:  # which was given before sampling
+            notify(f"Note: {note}")
     notify(found["in_short"])
     for line in words.format_done(run, found):
         notify(line)
