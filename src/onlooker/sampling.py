@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from onlooker.partitions.base import Hyper, PartitionPrior
     from onlooker.problem import Problem
 
+_SHORTER = "fewer draws, fewer sweeps to discard (tune) or fewer chains take less time"
 _FIRST_LOOK = 250  # draws of each chain at which convergence is checked; then twice as many
 
 
@@ -123,8 +124,9 @@ def sample(
             from onlooker.inference import cluster
 
             advance = stack.enter_context(cluster.workers(client, target))
+        hint = "" if auto else _SHORTER
         try:
-            with terminable(), make_progress(progress, run.n_sweeps) as shown:
+            with terminable(), make_progress(progress, run.n_sweeps, hint=hint) as shown:
                 shown.start(progress_of(run.runners)[0])
                 if auto:
                     _until_converged(run, advance, shown, deadline)

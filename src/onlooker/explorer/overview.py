@@ -11,15 +11,16 @@ from onlooker.checks import Array
 from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import LEVEL, Controller
+from onlooker.findings.controllers import LEVEL, Controller, acting
 from onlooker.findings.model import dynamics_words, prior_words
-from onlooker.findings.names import hyper_text, rounded, short_repr
+from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
 from onlooker.findings.verdict import table_rows, verdict
-from onlooker.findings.words import in_short
+from onlooker.findings.words import format_regions, in_short
 from onlooker.hyper import Prior
 
 _MAX_UNSURE = 12
 _CLOCKS = {"M": "date", "m": "duration"}
+_MAX_REGIONS = 6  # that the page begins with
 _MAX_TRACED = 2_000  # draws of a chain that a trace shows
 
 
@@ -42,6 +43,7 @@ def overview(view: RunView) -> dict[str, Any]:
         "counts": _counts(view),
         "verdict": _verdict(view),
         "in_short": _in_short(view),
+        "regions": _regions(view),
         "summary": table_rows(view.run) if _has_table(view) else [],
         "consensus": _consensus(view),
         "membership": None if view.consensus is None else pack(view.consensus.membership),
@@ -113,7 +115,7 @@ def _data(view: RunView) -> dict[str, Any]:
         if problem.dynamics is not None
         else (dynamics or {}).get("opaque"),
         "unidentifiable": None if view.run.has_unseen else problem.unidentifiable_share,
-        "without_transition": int((view.run.visits == 0).sum()),
+        "left": pack(view.run.visits > 0, "u1"),
         "unseen": view.run.has_unseen,
     }
 
@@ -181,6 +183,11 @@ def _in_short(view: RunView) -> str | None:
     return in_short(view.run, verdict(view.run)) if known else None
 
 
+def _regions(view: RunView) -> list[str] | None:
+    known = _in_short(view) is not None
+    return format_regions(view.run, view.regions)[1 : 1 + _MAX_REGIONS] if known else None
+
+
 def _has_table(view: RunView) -> bool:
     return "table" in view.run.__dict__
 
@@ -191,6 +198,7 @@ def _consensus(view: RunView) -> dict[str, Any] | None:
         return None
     return {
         "n_clusters": found.n_clusters,
+        "n_acting": len(acting(view.run)) if not view.run.growing else None,
         "expected_loss": found.expected_loss,
         "n_restarts": found.n_restarts,
         "n_agreeing": found.n_agreeing,
@@ -241,7 +249,8 @@ def _hyper(view: RunView) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "does": hyper_text(posterior.prior, name).effect,
-                "prior": rounded(short_repr(given[name]))
+                "text": hyper_words(posterior.prior, name),
+                "prior": hyper_prior_words(given[name])
                 if isinstance(given.get(name), Prior)
                 else None,
                 "drawn": drawn,

@@ -68,6 +68,7 @@ const onlooker = {};
     const side = value === 0 || Math.abs(value) === 180 ? "" : ["EW", "NS"][k][value < 0 ? 1 : 0];
     return `${text(Math.abs(value))}°${side}`;
   };
+  onlooker.EARTH_RADIUS = 6371.0088; // km
   onlooker.percent = (x) => {
     const space = "\u00a0"; // a number and its unit stay on one line
     if (x > 0 && x < 0.005) return `<${space}1${space}%`;

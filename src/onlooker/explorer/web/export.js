@@ -23,7 +23,11 @@
 
   onlooker.exportSvg = (view, name) => save(`${name}.svg`, new Blob([view.toSvg()], { type: "image/svg+xml" }));
 
-  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  // A name that a spreadsheet would compute gets an apostrophe before it.
+  const quoted = (name) => {
+    const text = /^[=+\-@\t\r]/.test(name) ? `'${name}` : name;
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
 
   // One row per node; clusters as shown: of the draw, or of the consensus.
   onlooker.exportCsv = (run, names, name) => {
@@ -35,7 +39,7 @@
     if (run.membership) head.push("certainty");
     if (run.spread) head.push("policy_spread");
     if (run.difference) head.push("difference");
-    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(`action_${j}`);
+    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(quoted(`p ${run.actions[j]}`));
     const rows = [head.join(",")];
     for (let i = 0; i < run.nNodes; i++) {
       const row = [i];

@@ -17,15 +17,16 @@
         ? `${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`
         : `${plural(data.trajectories, "trajectory", "trajectories")} of ${lengths} states: ${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`;
       const likely = run.counts.reduce((best, one) => (one.share > best.share ? one : best));
-      const single = run.consensus ? singles(run) : 0;
+      const found = run.consensus && (run.consensus.n_acting ?? run.consensus.n_clusters);
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       put(byId("facts"),
         run.in_short ? el("p", { class: "lead" }, run.in_short) : null,
+        run.regions ? [el("p", {}, "What is done, in the largest regions:"), el("ul", { class: "found" }, run.regions.map((words) => el("li", {}, words.trim())))] : null,
         el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? ` (${data.dynamics})` : "", `. The states were grouped, and each group given a controller. Prior: ${run.run.prior}.`),
         el("div", { class: "tiles" },
           tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
-          tile(run.consensus ? number(run.consensus.n_clusters) : "…", `${run.consensus && run.consensus.n_clusters === 1 ? "region" : "regions"} in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
+          tile(found === null ? "…" : number(found), `${found === 1 ? "region" : "regions"} in the consensus partition`),
           tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
           run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
         ));
@@ -54,7 +55,7 @@
         traces(run, box),
         el("details", { open: wasOpen }, el("summary", {}, "All numbers that were watched"),
           el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of diagnostics" }, el("table", {},
-            el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "worth (draws)", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
+            el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "ESS", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
             el("tbody", {}, rows)))));
     },
 
@@ -65,8 +66,7 @@
       const found = run.consensus;
       put(box, el("p", {}, `Most likely: ${words}.`), onlooker.histogram(onlooker.widthOf(box), run.counts),
         found && el("p", { class: "caption" },
-          found.n_clusters < 0.6 * top[0].k ? "The draws agree on how many controllers there are more than on which states they have: the consensus joins what cannot be told apart. " : "",
-          `The consensus partition has ${plural(found.n_clusters, "cluster", "clusters")}; it has the least expected variation of information (${number(found.expected_loss)} bits), and ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits of it; of these, the farthest with the fewest clusters has ${found.fewest}, the farthest with the most ${found.most}.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
+          `The consensus partition has ${plural(found.n_clusters, "part", "parts")}${found.n_acting !== null && found.n_acting < found.n_clusters ? `, ${number(found.n_clusters - found.n_acting)} of them ends of trajectories without a step` : ""}; it has the least expected variation of information (${number(found.expected_loss)} bits), and ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits of it; of these, the farthest with the fewest parts has ${found.fewest}, the farthest with the most ${found.most}.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
     },
 
     unsure(run, act) {
@@ -112,8 +112,8 @@
       put(byId("hyper"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of hyper-parameters" }, el("table", { class: "narrow" },
         el("thead", {}, el("tr", {}, ["", "value", "90 % of draws"].map((words) => el("th", { scope: "col" }, words)))),
         el("tbody", {}, run.hyper.map((row) => el("tr", {},
-          el("td", {}, el("code", {}, row.name), el("br"), el("span", { class: "caption" }, row.does),
-            row.prior ? [el("br"), el("span", { class: "caption" }, "prior: ", el("code", {}, row.prior))] : null),
+          el("td", {}, row.text, el("br"), el("span", { class: "caption" }, row.does),
+            row.prior ? [el("br"), el("span", { class: "caption" }, `prior: ${row.prior}`)] : null),
           el("td", {}, row.drawn ? `${number(row.mean)} ± ${number(row.sd, 2)}` : number(row.mean)),
           el("td", {}, row.drawn ? `${number(row.low)} to ${number(row.high)}` : "fixed")))))));
     },
@@ -131,13 +131,6 @@
   };
 
   const SIGN = { good: "✓", fair: "≈", bad: "✗", unknown: "?" };
-
-  // Clusters of the reference that hold one state.
-  function singles(run) {
-    const sizes = new Uint32Array(run.n_reference);
-    for (const c of run.reference.values) sizes[c] += 1;
-    return sizes.reduce((sum, size) => sum + (size === 1), 0);
-  }
 
   function traces(run, box) {
     const width = Math.min(640, Math.max(280, box.clientWidth / run.traces.rows.length - 16));
