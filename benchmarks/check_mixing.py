@@ -19,6 +19,7 @@ from onlooker import Problem, sample
 from onlooker.experiments import grid_circular, grid_mdp
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import Regions
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion, GridWorld
 
 PROBLEMS = ("1", "2a, 100", "2a, 1000", "2b, 100", "2b, 1000")
@@ -36,11 +37,15 @@ def problem_of(name: str, run: int) -> tuple[Problem, Regions]:
     world = world_of(name, run)
     if isinstance(world, CircularMotion):
         demos, _ = world.rollout(10, 100, random_state=run)
-        return Problem.from_demonstrations(demos, world.dynamics), Regions.inferred(1.0)
+        return Problem.from_demonstrations(
+            demos, world.dynamics, repertoire=[Actions()]
+        ), Regions.inferred(1.0)
     config: Any = grid_circular.Config() if "a" in name else grid_mdp.Config()
     size = int(name.split(", ")[1])
     demos, _ = world.rollout(size, config.length, config.stream(run, size, 0))
-    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+    problem = Problem.from_demonstrations(
+        demos, world.dynamics, nodes="all", repertoire=[Actions()]
+    )
     return problem, Regions.inferred(1.0, coordinates=world.coordinates)
 
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 import onlooker
 from onlooker import Demonstrations, PolicyRecognizer
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
+from onlooker.repertoire import Actions
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
@@ -23,8 +24,8 @@ STATES = np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
 
 def make(partition=None, **options):
     """A recognizer with little to do."""
-    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0} | options
-    return PolicyRecognizer(WORLD.dynamics, partition, **options)
+    given = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0, "repertoire": [Actions()]}
+    return PolicyRecognizer(WORLD.dynamics, partition, **(given | options))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
+from onlooker.repertoire import Actions
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -43,6 +44,11 @@ def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[A
 def default_concentration(prior: PartitionPrior[Any]) -> float | TotalMass:
     """Inferred where all else is; the paper's priors have the paper's."""
     return CONCENTRATION if isinstance(prior, Regions) else 1.0
+
+
+def default_repertoire(prior: PartitionPrior[Any]) -> Any:
+    """All that the dynamics offers where its masses are inferred; the paper's priors: actions."""
+    return "auto" if isinstance(prior, Regions) else [Actions()]
 
 
 def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:

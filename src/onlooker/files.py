@@ -20,23 +20,28 @@ import numpy as np
 from onlooker.checks import Array, SettingError
 
 
-def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+def write_atomically(
+    path: Path, write: Callable[[IO[bytes]], object], *, named_by_user: bool = True
+) -> None:
     """Let `write` fill a file that appears under `path` whole or not at all.
 
     Links are followed, and a file that is replaced keeps its mode. What is no regular file (a
-    device, a FIFO) cannot be replaced: it is written to as it is.
+    device, a FIFO) cannot be replaced: it is written to as it is. Of a name that is not the user's
+    but ours, a link is replaced itself: whoever sent a run may have put it there.
     """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            write(file)
-        return
-    path = Path(os.path.realpath(path))
+    if named_by_user:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                write(file)
+            return
+        path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {path.parent} to write {path.name} to")
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() and not path.is_symlink() else None
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # of a dead process that had our number, or a trap
     try:
-        with open(temporary, "wb", opener=partial(os.open, mode=mode or 0o666)) as file:
+        with open(temporary, "xb", opener=partial(os.open, mode=mode or 0o666)) as file:
             if mode is not None:
                 temporary.chmod(mode)  # the mask for new files does not apply
             write(file)
@@ -60,8 +65,15 @@ def _sync_directory(directory: Path) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, Array]) -> None:
-    """Write a NumPy archive."""
-    write_atomically(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    """Write a NumPy archive of a run."""
+    write = partial(np.savez, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, write, named_by_user=False)
+
+
+def write_json(path: Path, value: Any, default: Callable[[Any], Any] | None = None) -> None:
+    """Write a JSON file of a run."""
+    text = json.dumps(value, indent=1, default=default).encode()
+    write_atomically(path, lambda file: file.write(text), named_by_user=False)
 
 
 # -- reading: a file may hold anything -------------------------------------------------------------
@@ -93,6 +105,24 @@ def refusing_damage(path: str | os.PathLike[str], what: str = "is damaged") -> I
         ) from error
 
 
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file to be read; what may never end or begin (a device, a FIFO) is refused."""
+    flags = getattr(os, "O_NONBLOCK", 0)
+    file = open(  # noqa: SIM115
+        path, "rb", opener=lambda name, usual: os.open(name, usual | flags)
+    )
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DamagedFileError(f"{os.fspath(path)} is not a regular file")
+    return file
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read a JSON file that is not nested deeply."""
+    with open_regular(path) as file:
+        return parse_json(file.read().decode())
+
+
 def read_arrays(
     path: str | os.PathLike[str], prefixes: tuple[str, ...] = ("",)
 ) -> dict[str, Array]:
@@ -101,7 +131,7 @@ def read_arrays(
     Nothing is unpacked before sizes, types and shapes have been looked at: an archive of a few
     kilobytes may claim to hold terabytes.
     """
-    with Path(path).open("rb") as file, refusing_damage(path), zipfile.ZipFile(file) as archive:
+    with open_regular(path) as file, refusing_damage(path), zipfile.ZipFile(file) as archive:
         members = [item for item in archive.infolist() if item.filename.startswith(prefixes)]
         names = [item.filename.removesuffix(".npy") for item in members]
         if len(set(names)) < len(names):
@@ -158,7 +188,7 @@ def _read_member(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Array:
 def read_array(path: str | os.PathLike[str]) -> Array:
     """Read an ``npy`` file."""
     what = "is not a NumPy array, or is damaged"
-    with Path(path).open("rb") as file, refusing_damage(path, what):
+    with open_regular(path) as file, refusing_damage(path, what):
         _check_npy(file, "the file", os.fstat(file.fileno()).st_size)
         file.seek(0)
         return _plain(np.lib.format.read_array(file, allow_pickle=False))

@@ -32,9 +32,9 @@ class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     partition
         The prior over partitions of the states; None: ``DistanceDependent()``. A grid search
         reaches into one that is given: ``partition__beta``, ``partition__decay__scale``.
-    nodes, observation_noise
-        Which states carry an indicator, and the noise that positions were seen with: see
-        `Problem.from_demonstrations`.
+    nodes, observation_noise, repertoire
+        Which states carry an indicator, the noise that positions were seen with, and what
+        controllers are distributions over: see `Problem.from_demonstrations`.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
     concentration, collapsed, draws, tune, chains, thin, n_jobs, progress, store, resume, \
@@ -84,6 +84,7 @@ client, random_state, max_minutes
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
+        repertoire: Any = "auto",
         max_minutes: float = 30.0,
     ) -> None:
         self.dynamics = dynamics
@@ -103,6 +104,7 @@ client, random_state, max_minutes
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
+        self.repertoire = repertoire
         self.max_minutes = max_minutes
 
     def fit(self, demos: Any, y: None = None) -> Self:
@@ -111,7 +113,11 @@ client, random_state, max_minutes
         A `Demonstrations`, whose unseen states are inferred, or a list of arrays.
         """
         self.problem_ = Problem.from_demonstrations(
-            demos, self.dynamics, self.nodes, observation_noise=self.observation_noise
+            demos,
+            self.dynamics,
+            self.nodes,
+            observation_noise=self.observation_noise,
+            repertoire=self.repertoire,
         )
         self.n_actions_ = self.problem_.n_actions
         self.posterior_ = sample(

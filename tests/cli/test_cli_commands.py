@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from bare import bare_problem
 from click.testing import CliRunner
 
 from onlooker import Posterior, Problem, sample
@@ -387,7 +388,7 @@ def test_other_columns_can_be_named(folder, tmp_path):
 
 def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
     demos, _ = CircularMotion().rollout(2, 20, random_state=0)
-    problem = Problem.from_demonstrations(demos, DisplacementDynamics.compass(8))
+    problem = bare_problem(demos, DisplacementDynamics.compass(8))
     with pytest.warns(ConvergenceWarning):
         sample(
             problem, ChineseRestaurant(), draws=2, tune=1, chains=1, progress=False,

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from click.testing import CliRunner
 from pictured_runs import KINDS
 from small_runs import quick, ring_dynamics
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.cli import main
 from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
@@ -95,7 +96,7 @@ def test_a_report_of_a_fit_has_its_columns_and_actions(tmp_path):
 
 def test_intervals_of_a_large_run_keep_its_unseen_states(tmp_path, monkeypatch):
     demos = Demonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]], missing="infer")
-    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    problem = bare_problem(demos, ring_dynamics(6), nodes="all")
     posterior = quick(problem, ChineseRestaurant(), store=tmp_path / "run")
     n_values = posterior.n_chains * posterior.n_draws * problem.n_nodes * problem.n_actions
     monkeypatch.setattr(reports, "_MAX_VALUES", n_values // 2)

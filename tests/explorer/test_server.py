@@ -271,6 +271,18 @@ def test_an_error_inside_is_an_answer_too(explorer, monkeypatch):
     assert "a bug" in json.loads(body)["error"]
 
 
+def test_an_address_that_is_none_is_refused(explorer):
+    """The name of a host begins, and does not end."""
+    connection = http.client.HTTPConnection(HOST, explorer.port, timeout=30)
+    connection.putrequest("GET", f"http://[{explorer.secret}/", skip_host=True)
+    connection.putheader("Host", f"{HOST}:{explorer.port}")
+    connection.endheaders()
+    response = connection.getresponse()
+    assert response.status == 400
+    assert "cannot be read" in json.loads(response.read())["error"]
+    connection.close()
+
+
 def test_garbage_is_survived(explorer):
     for garbage in (b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
         with socket.create_connection((HOST, explorer.port), timeout=5) as connection:

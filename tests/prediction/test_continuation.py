@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Posterior, sample
 from onlooker.partitions import Continuation, GaussianDecay, Regions
 from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.neighbours import NeighbourSearch
@@ -18,7 +19,7 @@ ASKED = np.array([[0.3, 0.2], [4.0, -1.0], [-3.0, 2.5], [30.0, 0.0]])
 
 def run(continuation, nodes="visited"):
     prior = Regions.inferred(1.0, continuation=continuation)
-    problem = Problem.from_demonstrations(DEMOS, WORLD.dynamics, nodes=nodes)
+    problem = bare_problem(DEMOS, WORLD.dynamics, nodes=nodes)
     return sample(problem, prior, draws=8, tune=4, chains=2, random_state=0, progress=False)
 
 

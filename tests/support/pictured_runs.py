@@ -3,9 +3,10 @@
 import warnings
 
 import numpy as np
+from bare import bare_problem
 from small_runs import ring_dynamics
 
-from onlooker import Problem, sample
+from onlooker import sample
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics.features import Speed, with_features
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
@@ -41,7 +42,7 @@ def _line(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 0, [start], 14)
         for start in (-4.0, 4.0, -2.5, 3.0)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(0.7)
+    return bare_problem(walks, dynamics), _near(0.7)
 
 
 def _plane(rng):
@@ -51,7 +52,7 @@ def _plane(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, [x, -2.0 if x < 0 else 2.0], 14)
         for x in (-2.0, -1.0, -0.6, 0.7, 1.1, 2.1)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(0.8)
+    return bare_problem(walks, dynamics), _near(0.8)
 
 
 def _space(rng):
@@ -62,7 +63,7 @@ def _space(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, rng.normal(0, 1.5, 4), 14)
         for _ in range(6)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(1.0)
+    return bare_problem(walks, dynamics), _near(1.0)
 
 
 def _earth(rng):
@@ -74,7 +75,7 @@ def _earth(rng):
     ]
     walks.append(_walk(rng, dynamics, lambda s: 0, [3.0, 51.0], 1))
     demos, moving = with_features(walks, [Speed(1.0)], dynamics)
-    return Problem.from_demonstrations(demos, moving), _near(120.0)
+    return bare_problem(demos, moving), _near(120.0)
 
 
 def _grid(rng):
@@ -82,7 +83,7 @@ def _grid(rng):
     world = GridWorld(9, 8, sigma=0.5, radius=2.5)
     demos, _ = world.rollout(8, 20, random_state=int(rng.integers(1 << 30)))
     prior = Potts(4, decay=GaussianDecay(1.0), coordinates=world.coordinates)
-    return Problem.from_demonstrations(demos, world.dynamics), prior
+    return bare_problem(demos, world.dynamics), prior
 
 
 def _abstract(rng):
@@ -94,7 +95,7 @@ def _abstract(rng):
             up = walk[-1] < 8
             walk.append((walk[-1] + (1 if up else -1) * int(rng.random() < 0.9)) % 16)
         walks.append(walk)
-    return Problem.from_demonstrations(walks, ring_dynamics(18)), ChineseRestaurant()
+    return bare_problem(walks, ring_dynamics(18)), ChineseRestaurant()
 
 
 def _near(scale):

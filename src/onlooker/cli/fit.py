@@ -36,6 +36,12 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
+@click.option(
+    "--repertoire",
+    type=click.Choice(["auto", "actions"]),
+    help="What controllers do: all behaviours that apply, or bare actions.  [default: auto with "
+    "the default prior, else actions]",
+)
 @click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 1000]")
 @click.option(
     "--until-converged",
@@ -102,6 +108,7 @@ def fit(
     )
     chosen = replace(
         chosen,
+        repertoire=given["repertoire"] or chosen.repertoire,
         data=chosen.data
         | _given(given, "states", "trajectory", "time", "hold_out", "encoding")
         | ({"geographic": True} if geographic else {}),

@@ -47,9 +47,9 @@ class Answers:
                 answer.set_result(make())
                 self._forget()
             except BaseException as error:
-                answer.set_exception(error)
-                with self._lock:
+                with self._lock:  # before others can find it done
                     self._known.pop(key, None)
+                answer.set_exception(error)
         return answer.result()
 
     def _forget(self) -> None:

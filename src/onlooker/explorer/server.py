@@ -77,6 +77,8 @@ class Explorer(HTTPServer):
         self._stopped.clear()
         try:
             with selectors.DefaultSelector() as open_ones:
+                if self._stopping.is_set():  # the port may be closed already
+                    return
                 open_ones.register(self, selectors.EVENT_READ)
                 while not self._stopping.is_set():
                     for key, _ in open_ones.select(poll_interval):
@@ -86,6 +88,8 @@ class Explorer(HTTPServer):
                             open_ones.unregister(key.fileobj)
                             self._accepted.put((key.fileobj, key.data[0]))  # type: ignore[arg-type]
                     self._hang_up(open_ones)
+                for key in _silent(open_ones):
+                    self.shutdown_request(key.fileobj)  # type: ignore[arg-type]
         finally:
             self._stopped.set()
 
@@ -103,7 +107,7 @@ class Explorer(HTTPServer):
 
     def _hang_up(self, open_ones: selectors.BaseSelector) -> None:
         """Close what has been silent for too long, or the oldest of too many."""
-        silent = [key for key in open_ones.get_map().values() if key.fileobj is not self]
+        silent = _silent(open_ones)
         too_many = len(silent) - _BACKLOG
         for k, key in enumerate(silent):
             if k >= too_many and time.monotonic() - key.data[1] < _SILENCE:
@@ -133,6 +137,7 @@ class Explorer(HTTPServer):
     def start(self) -> threading.Thread:
         """Serve in a thread, until `close`."""
         thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+        self._stopped.clear()  # whoever closes waits for the thread, even before it has begun
         thread.start()
         return thread
 
@@ -224,6 +229,11 @@ class Explorer(HTTPServer):
 
         first, second = (_ready(self._run(query.get(name, ""))) for name in ("a", "b"))
         return as_json(compare(first, second), compress=True)
+
+
+def _silent(open_ones: selectors.BaseSelector) -> list[selectors.SelectorKey]:
+    """Connections that have said nothing yet, the oldest first."""
+    return [key for key in open_ones.get_map().values() if key.data is not None]
 
 
 def _unfinished(run: RunWatcher) -> bool:
@@ -325,7 +335,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answered(self) -> Answer:
         self._check_origin()
-        address = urlsplit(self.path)
+        try:
+            address = urlsplit(self.path)
+        except ValueError:  # it poses as an address of another host, and not even well
+            raise Refused(HTTPStatus.BAD_REQUEST, "the address cannot be read") from None
         given, _, rest = address.path.removeprefix("/").partition("/")
         if not hmac.compare_digest(given.encode(), self.server.secret.encode()):
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")

@@ -18,7 +18,7 @@ from onlooker.checks import Array, one_of, stored_array
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.files import parse_json, read_arrays, write_arrays
+from onlooker.files import open_regular, parse_json, read_arrays, write_arrays
 from onlooker.findings.names import axis_names, decimals, place_text, scalar_name
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
@@ -354,11 +354,12 @@ def require_run(path: Path) -> None:
 
 def _may_be_saved(path: Path) -> bool:
     """Whether a file is an archive of `Posterior.save`, or the torn beginning of an archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "header.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        with path.open("rb") as file:
+    with open_regular(path) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return "header.npy" in archive.namelist()
+        except (OSError, zipfile.BadZipFile):
+            file.seek(0)
             return file.read(4) == b"PK\3\4"
 
 

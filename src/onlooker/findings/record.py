@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.checks import require_texts
-from onlooker.files import parse_json, write_atomically
+from onlooker.files import read_json, write_json
 from onlooker.reading.settings import Reading
 from onlooker.runs.lock import Lock
 
@@ -41,14 +40,13 @@ class Record:
     def write(self, store: Path) -> None:
         """Write it into the store."""
         record = {"what": "onlooker fit"} | asdict(self)
-        text = json.dumps(record, indent=1, default=str).encode()
-        write_atomically(store / _RECORD, lambda file: file.write(text))
+        write_json(store / _RECORD, record, default=str)
 
     @classmethod
     def read(cls, store: Path) -> Record:
         """Read it; an empty one where the run was not made by the command line."""
         try:
-            stored = parse_json((store / _RECORD).read_text(encoding="utf-8"))
+            stored = read_json(store / _RECORD)
             stored.pop("what")
             record = cls(**(stored | {"reading": Reading.from_dict(stored["reading"])}))
             record._check()

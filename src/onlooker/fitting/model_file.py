@@ -1,6 +1,7 @@
 """The model of a fit as a TOML file: read, checked key by key, and refused in one clear line.
 
     concentration = {prior = "loguniform", low = 0.1, high = 10}
+    repertoire = "actions"
 
     [data]
     states = ["lon", "lat"]
@@ -124,6 +125,7 @@ _CLEANING = {name: check for name, check in keys_of(Cleaning).items() if name !=
 """Whether places are geographic is said in [data], once."""
 MODEL: dict[str, Check] = {
     "concentration": hyper,
+    "repertoire": one_of("auto", "actions"),
     "data": lambda _, value: checked("[data]", value, DATA),
     "cleaning": lambda _, value: checked("[cleaning]", value, _CLEANING),
     "dynamics": lambda _, value: _dynamics("[dynamics]", value),
@@ -142,6 +144,7 @@ class Model:
     dynamics: dict[str, Any] = field(default_factory=dict)
     prior: dict[str, Any] = field(default_factory=dict)
     concentration: Any = None
+    repertoire: str | None = None
     features: list[dict[str, Any]] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
     folder: Path = Path()

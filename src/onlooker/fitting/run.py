@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Setting, SettingError
-from onlooker.defaults import default_concentration
+from onlooker.defaults import default_concentration, default_repertoire
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.features import with_features
@@ -31,6 +31,7 @@ from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
+from onlooker.repertoire import Actions
 from onlooker.runs.header import read_header
 from onlooker.runs.lock import Lock
 from onlooker.sampling import sample
@@ -40,6 +41,8 @@ Notify = Callable[[str], Any]
 
 _SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
+REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
+"""By their names in a model."""
 _MAX_LISTED = 20  # unexplained steps that are stored with a run
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
@@ -114,10 +117,8 @@ def fit(
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, problem, prior = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
-        assert problem.dynamics is not None
-        prior = make_prior(demos.split(), problem.dynamics, model)
     if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
             "The space is too large for distances between all states: the prior ignores location."
@@ -187,8 +188,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Problem]:
-    """Actions and features, what they explain, and the problem they make."""
+) -> tuple[Record, Demonstrations, Problem, PartitionPrior[Any]]:
+    """Actions and features, what they explain, the problem they make, and its prior."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -210,7 +211,10 @@ def prepare(
         notify(f"Features in addition to the position: {kinds}.")
     unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
     nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
-    return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
+    prior = make_prior(demos.split(), dynamics, model)
+    kinds = REPERTOIRES.get(model.repertoire or "", default_repertoire(prior))
+    problem = Problem.from_demonstrations(demos, dynamics, nodes=nodes, repertoire=kinds)
+    return record, demos, problem, prior
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:

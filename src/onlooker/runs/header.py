@@ -20,7 +20,7 @@ import numpy as np
 from onlooker._version import __version__
 from onlooker.checks import Array, SettingError, one_of
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
-from onlooker.files import CannotDecode, DamagedFileError, parse_json, refusing_damage, within
+from onlooker.files import CannotDecode, DamagedFileError, read_json, refusing_damage, within
 from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
@@ -281,7 +281,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     file = Path(path) / HEADER
     try:
         with refusing_damage(file):
-            header = parse_json(file.read_text(encoding="utf-8"))
+            header = read_json(file)
     except FileNotFoundError:
         return None
     return check_header(header, Path(path))

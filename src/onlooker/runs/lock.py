@@ -10,8 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from onlooker.files import read_json
+
 _NAME = "lock"
 _TRIES, _WAIT = 5, 0.02  # seconds
+_ITSELF = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link, no waiting
 
 
 class StoreLockedError(RuntimeError):
@@ -32,7 +35,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         for _ in range(_TRIES):
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _ITSELF, 0o644)
             # a file that its last holder has just removed is no lock
             if _try_lock(handle) and _is_at(handle, self._path):
                 self._handle = handle
@@ -58,7 +61,7 @@ class Lock:
     def writer(self) -> dict[str, Any] | None:
         """Who holds the lock now (``pid``, ``host``); None: nobody."""
         try:
-            handle = os.open(self._path, os.O_RDONLY)
+            handle = os.open(self._path, os.O_RDONLY | _ITSELF)
         except OSError:
             return None
         try:
@@ -97,7 +100,7 @@ def _is_at(handle: int, path: Path) -> bool:
 def _read(path: Path) -> dict[str, Any]:
     """Who wrote the file; a writer may not have come to that yet."""
     try:
-        holder = json.loads(path.read_text(encoding="utf-8"))
+        holder = read_json(path)
         return {"pid": holder["pid"], "host": holder["host"]}
     except (OSError, ValueError, KeyError, TypeError):
         return {"pid": "?", "host": "?"}

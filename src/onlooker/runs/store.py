@@ -32,7 +32,7 @@ from onlooker.files import (
     refusing_damage,
     within,
     write_arrays,
-    write_atomically,
+    write_json,
 )
 from onlooker.gibbs.state import State
 from onlooker.inference.draws import Draws, join
@@ -338,8 +338,7 @@ class Store:
 
     def _write(self, header: dict[str, Any]) -> None:
         if header != self._header:
-            text = json.dumps(header, indent=1)
-            write_atomically(self.path / HEADER, lambda file: file.write(text.encode()))
+            write_json(self.path / HEADER, header)
         self._header = header
 
     def plan(self, schedule: Schedule) -> None:
