@@ -293,7 +293,7 @@ def test_what_a_newer_version_wrote_is_called_newer_and_not_damaged(tmp_path, ve
     _edit_header(tmp_path, versions=header["versions"], options={"tune": "much", "thin": 1})
     with pytest.raises(ValueError, match=told):
         Posterior.load(tmp_path)
-    _edit_header(tmp_path, options=header["options"], dynamics={"class": "Wormhole"})
+    _edit_header(tmp_path, options=header["options"], seed="a new kind of seed")
     with pytest.raises(ValueError, match=told):
         Posterior.load(tmp_path)
 

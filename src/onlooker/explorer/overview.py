@@ -15,12 +15,12 @@ from onlooker.findings.controllers import LEVEL, Controller, acting
 from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
 from onlooker.findings.verdict import table_rows, verdict
-from onlooker.findings.words import format_regions, in_short
+from onlooker.findings.words import in_a_line, in_short
 from onlooker.hyper import Prior
 
 _MAX_UNSURE = 12
 _CLOCKS = {"M": "date", "m": "duration"}
-_MAX_REGIONS = 6  # that the page begins with
+_MAX_REGIONS = 5  # that the page begins with
 _MAX_TRACED = 2_000  # draws of a chain that a trace shows
 
 
@@ -183,9 +183,15 @@ def _in_short(view: RunView) -> str | None:
     return in_short(view.run, verdict(view.run)) if known else None
 
 
-def _regions(view: RunView) -> list[str] | None:
-    known = _in_short(view) is not None
-    return format_regions(view.run, view.regions)[1 : 1 + _MAX_REGIONS] if known else None
+def _regions(view: RunView) -> list[dict[str, Any]] | None:
+    """The largest regions in words: where, and what is mostly done."""
+    if _in_short(view) is None:
+        return None
+    largest = view.regions[:_MAX_REGIONS]
+    return [
+        {"number": region["controller"] - 1, "text": in_a_line(view.run, region)}
+        for region in largest
+    ]
 
 
 def _has_table(view: RunView) -> bool:

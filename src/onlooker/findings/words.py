@@ -101,6 +101,16 @@ def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
+    """What is mostly done in a region, and where it is; for a page that shows the rest."""
+    likely = region["actions"][0]
+    share = percent(region["states"] / run.posterior.problem.n_nodes)
+    where = f"{share} of the states"
+    if region["center"] is not None:
+        where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
+    return f"mostly {likely['name']} ({percent(likely['probability'])}); {where}"
+
+
 def _angles(run: OpenedRun) -> str:
     """How directions are counted, where they are angles."""
     steps = getattr(position_dynamics(run.posterior.problem.dynamics), "steps", None)

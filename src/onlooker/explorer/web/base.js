@@ -19,6 +19,8 @@ const onlooker = {};
     fill(document.createElement(tag), attributes, children);
   onlooker.svg = (tag, attributes, ...children) =>
     fill(document.createElementNS(SVG, tag), attributes, children);
+  // Text whose options, such as --draws, stay whole at the end of a line.
+  onlooker.unbroken = (text) => text.split(/(--[a-z-]+)/).map((part) => (part.startsWith("--") ? onlooker.el("span", { class: "option" }, part) : part));
   onlooker.byId = (id) => document.getElementById(id);
   onlooker.put = (node, ...children) => {
     node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));

@@ -20,8 +20,8 @@
       const found = run.consensus && (run.consensus.n_acting ?? run.consensus.n_clusters);
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       put(byId("facts"),
-        run.in_short ? el("p", { class: "lead" }, run.in_short) : null,
-        run.regions ? [el("p", {}, "What is done, in the largest regions:"), el("ul", { class: "found" }, run.regions.map((words) => el("li", {}, words.trim())))] : null,
+        run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
+        run.regions ? el("ul", { class: "plain found", "aria-label": "The largest regions" }, run.regions.map((one) => el("li", {}, onlooker.sign(one.number, run.n_reference, 15), el("span", {}, `${one.number + 1}: ${one.text}`)))) : null,
         el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? ` (${data.dynamics})` : "", `. The states were grouped, and each group given a controller. Prior: ${run.run.prior}.`),
         el("div", { class: "tiles" },
@@ -51,7 +51,7 @@
         el("td", {}, `${number(row.q5)} to ${number(row.q95)}`), el("td", {}, row.ess === null ? "–" : number(Math.round(row.ess))),
         el("td", { class: row.fine ? "" : "bad" }, row.r_hat === null ? "–" : row.r_hat.toFixed(3), row.fine ? "" : " ✗")));
       return put(box,
-        el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, words)),
+        el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, onlooker.unbroken(words))),
         traces(run, box),
         el("details", { open: wasOpen }, el("summary", {}, "All numbers that were watched"),
           el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of diagnostics" }, el("table", {},
@@ -79,9 +79,9 @@
       const shaky = run.membership.values.reduce((sum, m) => sum + (m < 0.5), 0) / run.nNodes;
       return put(box,
         el("p", {}, `${percent(shaky)} of the states have an uncertain region (membership < 50 %).`),
-        el("h3", {}, "Least certain which controller"), list(run.unsure.membership, (node) => `with its cluster in ${percent(run.membership.values[node])} of draws`),
+        el("h3", {}, "Least certain which controller"), list(run.unsure.membership, (node) => `with the rest of its region in ${percent(run.membership.values[node])} of draws`),
         el("h3", {}, "Least certain what is done"), list(run.unsure.policy, (node) => `± ${number(run.spread.values[node], 2)}`),
-        el("p", { class: "caption" }, "Membership: mean probability of being together with the other states of its cluster. ±: root of the summed variances of the action probabilities."),
+        el("p", { class: "caption" }, "Membership: mean probability of being together with the other states of its region. ±: root of the summed variances of the action probabilities."),
         el("div", { class: "controls" },
           el("button", { type: "button", onclick: () => act.colour("certainty") }, "Show certainty on the map"),
           el("button", { type: "button", onclick: () => act.colour("spread") }, "Show uncertainty of the policy")));
