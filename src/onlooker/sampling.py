@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from onlooker.checks import positive_integer, positive_number
+from onlooker.checks import Setting, positive_integer, positive_number
 from onlooker.diagnostics import check_convergence, settled, summary
 from onlooker.inference import threads
 from onlooker.inference.draws import Draws, join
@@ -184,12 +184,16 @@ class _Run:
     def tell_failures(self) -> None:
         """Warn of chains that failed; raise if all did."""
         failed = [runner for runner in self.runners if runner.error is not None]
-        again = "" if self.sink is None else "; resume=True tries again from where it was stored"
+        again: tuple[Any, ...] = ()
+        if self.sink is not None:
+            again = "; ", Setting("resume", (True,)), " tries again from where it was stored"
         for runner in failed:
             warn(
-                f"chain {runner.index} failed after {runner.sweeps} sweeps ({runner.error!r}); "
-                f"{len(self.alive)} of {len(self.runners)} chains are kept{again}",
-                ChainFailedWarning,
+                ChainFailedWarning(
+                    f"chain {runner.index} failed after {runner.sweeps} sweeps "
+                    f"({runner.error!r}); {len(self.alive)} of {len(self.runners)} chains are kept",
+                    *again,
+                )
             )
         if not self.alive:
             error = failed[0].error

@@ -140,7 +140,7 @@
         onlooker.trace(width, onlooker.unpack(row.values), run.traces.step, row.meaning, run.draws.chains)))),
       el("p", { class: "caption" }, "One line per chain: ", run.draws.chains.map((id, k) => el("span", { class: "chip" },
         onlooker.svg("svg", { width: 18, height: 8, "aria-hidden": "true" }, onlooker.svg("line", { x1: 0, x2: 18, y1: 4, y2: 4, stroke: onlooker.chainColour(k), "stroke-width": 3 })), `chain ${id}`)),
-        run.draws.chains.length > 1 ? "Lines that overlap like one tangle are what one hopes for." : ""),
+        run.draws.chains.length > 1 ? "Chains that agree overlap." : ""),
     ];
   }
 })();
