@@ -13,6 +13,7 @@ from onlooker.warnings import ChainFailedWarning
         (Setting("missing", ("drop", "split")), "--missing drop or --missing split"),
         (Setting("resume", (True,)), "--resume"),
         (Setting("max_speed", (2.5,)), "--max-speed 2.5"),
+        (Setting("max_speed", (1000.0,)), "--max-speed 1000"),
         (Setting("store"), "--output"),
         (Setting("interval"), "interval of [cleaning] in the model file"),
         (Setting("n_neighbors", (100,)), "neighbors = 100 of [prior] in the model file"),

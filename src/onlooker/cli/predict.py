@@ -91,7 +91,7 @@ def predict(
             }
         )
     elif csv_file is None:
-        echo(_one(rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
+        echo(_one(opened, rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
 
 
 def _points(at: tuple[str, ...]) -> Any:
@@ -141,7 +141,7 @@ def _rows(run: OpenedRun, points: Any, interval: float, extrapolate: Any) -> lis
     return rows
 
 
-def _one(row: dict[str, Any], interval: float) -> str:
+def _one(run: OpenedRun, row: dict[str, Any], interval: float) -> str:
     """The likely actions of one state."""
     from onlooker.reading.tracks import counted
 
@@ -154,11 +154,11 @@ def _one(row: dict[str, Any], interval: float) -> str:
     of = f"controller {row['controller']}" if row["controller"] else "a new controller"
     rest = 1 - sum(row["probability"][j] for j in shown)
     left = len(order) - len(shown)
-    text = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
+    text = table(["action", "probability", f"low ({100 * interval:.0f} %)", "high"], cells)
     end = f"\n{counted(left, 'other action')} together: {rest:.3f}" if left else ""
     away = row["nearest_seen"]
     seen = "" if away is None else f", nearest seen state {away:.4g} away"
-    return f"State {_state(row['state'])}, of {of}{seen}:\n{text}{end}"
+    return f"State {_state(run, row['state'])}, of {of}{seen}:\n{text}{end}"
 
 
 def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float) -> str:
@@ -167,24 +167,31 @@ def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float) -> str:
     for row in rows[:_MAX_ROWS]:
         j = row["action"]
         numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
-        cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
+        cells.append(
+            [_state(run, row["state"]), str(row["controller"] or "-"), row["name"], *numbers]
+        )
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
     header = [", ".join(run.columns), "controller", "action", "probability"]
     last = [] if run.is_discrete else ["nearest seen"]
-    text = table([*header, f"low ({interval:.0%})", "high", *last], cells)
+    text = table([*header, f"low ({100 * interval:.0f} %)", "high", *last], cells)
     more = len(rows) - len(cells)
     return f"{text}\nand {more:,} more: see --csv or --json" if more > 0 else text
 
 
-def _state(state: Any) -> str:
-    return ", ".join(f"{x:.5g}" for x in state) if isinstance(state, list) else str(state)
+def _state(run: OpenedRun, state: Any) -> str:
+    from onlooker.findings.names import place_text
+
+    if not isinstance(state, list):
+        return str(state)
+    digits = [max(d, 3) if abs(x) < 1000 else d for d, x in zip(run.decimals, state, strict=True)]
+    return place_text(state, digits, run.geographic)
 
 
 def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
-    names = run.axes
+    names = [*run.columns, *run.axes[run.n_position :]]  # as the file calls them
     columns: dict[str, list[Any]] = {}
     for dim, name in enumerate(names):
         columns[name] = [

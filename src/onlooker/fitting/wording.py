@@ -29,7 +29,8 @@ def as_option(setting: Setting) -> str:
     option = f"--{_OPTIONS.get(setting.argument, setting.argument).replace('_', '-')}"
     if setting.values in ((), (True,)):
         return option
-    return alternatives([f"{option} {value}" for value in setting.values])
+    values = [f"{v:.12g}" if isinstance(v, float) else str(v) for v in setting.values]
+    return alternatives([f"{option} {value}" for value in values])
 
 
 def worded(message: object) -> str:
