@@ -142,6 +142,14 @@ def sample(
     return posterior
 
 
+def short_run(target: Target, schedule: Schedule, n_jobs: int | None = None) -> Posterior:
+    """The same without a store, a progress bar, or a look at convergence."""
+    run = _Run(target, schedule, None)
+    threads.run(_n_threads(n_jobs, schedule.chains), run.runners, None, Progress())
+    run.tell_failures()
+    return run.posterior()
+
+
 class _Run:
     """All chains of a run, what they drew before, and where their draws go."""
 

@@ -30,9 +30,15 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--step", type=_POSITIVE, help="The length of all steps, instead of speeds.")
 @click.option("--sigma", type=_POSITIVE, help="Noise of a step.  [default: from the tracks]")
 @click.option(
+    "--features",
+    metavar="NAMES",
+    help="What joins the position in the state: none, heading or heading,speed.  [default: by the "
+    "score of left-out trajectories]",
+)
+@click.option(
     "--prior",
     metavar="KIND",
-    help="Prior over partitions, such as crp or potts.  [default: ddcrp]",
+    help="Prior over partitions, such as crp or potts.  [default: regions]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
@@ -62,7 +68,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     "--model",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="File with all other settings. Options override it.",
+    help="File with all other settings, or 'paper' for those of the paper. Options override it.",
 )
 @click.option(
     "-o",
@@ -97,7 +103,7 @@ def fit(
       onlooker fit tracks.csv --trajectory id --states x,y
       onlooker report run
     """
-    from onlooker.fitting.model_file import Model, read_model, with_flags
+    from onlooker.fitting.model_file import Model, joined_features, read_model, with_flags
     from onlooker.fitting.run import fit as fit_tracks
 
     notify = printer(as_json)
@@ -119,6 +125,8 @@ def fit(
     )
     if resume and force:
         raise click.UsageError("--resume and --force exclude each other")
+    if given["features"] is not None:
+        chosen = replace(chosen, features=joined_features(given["features"]))
     if until_converged and given["draws"] is not None:
         raise click.UsageError("--draws and --until-converged exclude each other")
     if given["max_minutes"] is not None and chosen.sampling.get("draws") != "auto":
@@ -140,9 +148,10 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
 
     found = words.findings(run, progress=True)
     for note in run.notes:
-        notify(f"Note: {note}")
+        if note not in run.record.advice:  # which was given before sampling
+            notify(f"Note: {note}")
     notify(found["in_short"])
-    for line in words.format_regions(run, found["regions"]):
+    for line in words.format_done(run, found):
         notify(line)
     notify(words.format_convergence(found["convergence"]))
     for line in words.format_bounds(run, found["at_bounds"]):
@@ -151,5 +160,5 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     if as_json:
         record = run.record
         about = {"account": record.account, "explained": record.explained}
-        about["held_out"] = record.held_out
+        about |= {"held_out": record.held_out, "state": record.state, "advice": record.advice}
         print_json({"run": str(run.path), **about, **found})

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.checks import Array, one_of, stored_array
+from onlooker.consensus.stability import Stability, stability
+from onlooker.diagnostics import own_landmarks
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
@@ -139,8 +141,9 @@ class OpenedRun:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know: the remarks, and that the run is not finished."""
-        return self.remarks + ([] if self.state == "finished" else [self.progress])
+        """What a reader should know: remarks, what the model misses, whether the run goes on."""
+        progress = [] if self.state == "finished" else [self.progress]
+        return [*self.remarks, *self.record.advice, *progress]
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -235,6 +238,11 @@ class OpenedRun:
     def table(self) -> pd.DataFrame:
         """Diagnostics of label-free quantities."""
         return self.posterior.summary()
+
+    @cached_property
+    def stability(self) -> Stability | None:
+        """How far chains with landmarks of their own agree; None where all have the same nodes."""
+        return stability(self.posterior) if own_landmarks(self.posterior) else None
 
     @property
     def has_unseen(self) -> bool:

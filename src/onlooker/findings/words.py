@@ -11,8 +11,10 @@ from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.dynamics.base import position_dynamics
 from onlooker.findings.controllers import acting, n_controllers, regions
+from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
+from onlooker.prediction.controllers import Doing
 from onlooker.progress import make_progress
 from onlooker.reading.tracks import counted
 
@@ -37,6 +39,7 @@ def findings(run: OpenedRun, progress: bool = False) -> dict[str, Any]:
         "in_short": in_short(run, converged),
         "controllers": n_controllers(run),
         "regions": regions(run),
+        "kinds": kinds(run.posterior),
         "convergence": converged,
         "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
     }
@@ -92,6 +95,12 @@ def _trust(converged: dict[str, Any]) -> str:
     return "Policy and partition have settled."
 
 
+def format_done(run: OpenedRun, found: dict[str, Any]) -> list[str]:
+    """What is done where, and how much of it is of each kind of behaviours."""
+    sentence = format_kinds(found["kinds"])
+    return format_regions(run, found["regions"]) + ([] if sentence is None else [sentence])
+
+
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     """One line per region; the largest come first."""
     lines = [f"Consensus partition: {counted(len(found), 'region')}{_angles(run)}."]
@@ -104,11 +113,14 @@ def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
 def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
     """What is mostly done in a region, and where it is; for a page that shows the rest."""
     likely = region["actions"][0]
+    what = f"{likely['name']} ({percent(likely['probability'])})"
+    if region["behaviours"]:
+        what = str(Doing(**region["behaviours"][0]))
     share = percent(region["states"] / run.posterior.problem.n_nodes)
     where = f"{share} of the states"
     if region["center"] is not None:
         where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
-    return f"mostly {likely['name']} ({percent(likely['probability'])}); {where}"
+    return f"mostly {what}; {where}"
 
 
 def _angles(run: OpenedRun) -> str:
@@ -123,7 +135,10 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     where = ""
     if region["center"] is not None:
         where = f" around {place_text(region['center'], run.decimals, run.geographic)}"
-    likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
+    if region["behaviours"] is None:
+        likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
+    else:
+        likely = "; ".join(str(Doing(**one)) for one in region["behaviours"])
     if region["numbers"] is not None:
         where = f" ({_ranges(region['numbers'])})"
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.checks import positive_integer, positive_number
+from onlooker.choosing.features import STATES
 from onlooker.defaults import PRIOR, settings
 from onlooker.files import refuse_deep
 from onlooker.fitting.building import DYNAMICS, FEATURES, prior_from
@@ -48,7 +49,7 @@ from onlooker.fitting.schema import (
     suggestion,
     tried,
 )
-from onlooker.partitions import PRIORS
+from onlooker.partitions import PRIORS, DistanceDependent
 from onlooker.reading.tracks import Cleaning
 
 _MAX_BYTES = 1 << 16  # a model takes far less
@@ -84,9 +85,22 @@ def _prior(where: str, value: Any) -> dict[str, Any]:
     return table
 
 
-def _features(value: Any) -> list[dict[str, Any]]:
+def joined_features(text: str) -> tuple[str, ...]:
+    """What joins the position, as ``none``, ``heading`` or ``heading,speed``."""
+    names = tuple(part.strip() for part in text.split(",")) if text.strip() != "none" else ()
+    if names not in STATES:
+        raise ValueError(f"features must be none, heading or heading,speed, got {text!r}")
+    return names
+
+
+def _features(value: Any) -> list[dict[str, Any]] | tuple[str, ...]:
+    if isinstance(value, str):
+        return joined_features(value)
     if not isinstance(value, list):
-        raise ValueError("features must be a list of tables: write [[features]] for each")
+        raise ValueError(
+            'features must be "none", "heading", "heading,speed", or a list of tables: write '
+            "[[features]] for each"
+        )
     tables = []
     for i, item in enumerate(value):
         tables.append(by_kind(f"features[{i}]", item, FEATURES))
@@ -135,6 +149,10 @@ MODEL: dict[str, Check] = {
 }
 
 
+PAPER = "paper"
+"""The name of the paper's settings, in place of a file."""
+
+
 @dataclass(frozen=True)
 class Model:
     """What a model file says, checked; what it leaves open is not in the dictionaries."""
@@ -145,14 +163,23 @@ class Model:
     prior: dict[str, Any] = field(default_factory=dict)
     concentration: Any = None
     repertoire: str | None = None
-    features: list[dict[str, Any]] = field(default_factory=list)
+    features: list[dict[str, Any]] | tuple[str, ...] | None = None
+    """Tables; or names of what joins the position, with weights from the tracks; None: chosen."""
     sampling: dict[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     """Where files that it names are looked for."""
 
 
+def paper_model() -> Model:
+    """The paper's settings: bare actions, the position as state, the ddCRP with α = 1."""
+    prior = {"kind": DistanceDependent.key, "reassign": 0}
+    return Model(prior=prior, concentration=1.0, repertoire="actions", features=())
+
+
 def read_model(path: Path) -> Model:
-    """Read and check a model file."""
+    """Read and check a model file, or give that of a name."""
+    if str(path) == PAPER:
+        return paper_model()
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES + 1)

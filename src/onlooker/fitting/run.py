@@ -10,23 +10,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from onlooker.checks import Setting, SettingError
-from onlooker.defaults import default_concentration, default_repertoire
+from onlooker.defaults import default_model
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
+from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import with_features
 from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions import PartitionPrior
-from onlooker.problem.problem import Problem
+from onlooker.partitions.places import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
@@ -39,7 +40,9 @@ from onlooker.warnings import ConvergenceWarning
 
 Notify = Callable[[str], Any]
 
-_SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
+_SEED = 0
+_CHOSEN = ("nodes", "chains", "tune", "draws")
+"""What the default model chooses where nothing is said."""
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
 REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
 """By their names in a model."""
@@ -117,8 +120,22 @@ def fit(
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, problem, prior = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
+        made = default_model(
+            demos,
+            dynamics,
+            prior=make_prior(demos.split(), dynamics, model, metric) if model.prior else None,
+            metric=metric,
+            concentration=model.concentration,
+            **cast("dict[str, Any]", {name: model.sampling.get(name) for name in _CHOSEN}),
+            repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
+            seed=_options_seed(model),
+            n_jobs=model.sampling.get("jobs"),
+        )
+    problem, prior = made.problem, made.prior
+    for note in made.notes:
+        notify(note)
     if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
             "The space is too large for distances between all states: the prior ignores location."
@@ -132,7 +149,17 @@ def fit(
                 record = replace(record, held_out=list(dict.fromkeys(aside.names.tolist())))
                 aside.save(output / HELD_OUT)
             record.write(output)
-        posterior = sample(problem, prior, store=output, resume=resume, **_options(model, prior))
+        posterior = sample(
+            problem,
+            prior,
+            made.concentration,
+            chains=made.chains,
+            tune=made.tune,
+            draws=made.draws,
+            store=output,
+            resume=resume,
+            **_options(model),
+        )
     run = OpenedRun.of(posterior, before or record, output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
@@ -163,7 +190,7 @@ def set_aside(
 
 
 def _options_seed(model: Model) -> int:
-    return int((_SIZES | model.sampling)["seed"])
+    return int(model.sampling.get("seed", _SEED))
 
 
 def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
@@ -188,8 +215,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Problem, PartitionPrior[Any]]:
-    """Actions and features, what they explain, the problem they make, and its prior."""
+) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
+    """Actions and what they explain, the states with their features, and a metric for them."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -204,17 +231,21 @@ def prepare(
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
-    features = make_features(model)
-    if features:
+    if isinstance(model.features, list):
+        features = make_features(model)
         demos, dynamics = with_features(demos, features, dynamics)
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
-    unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
-    nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
-    prior = make_prior(demos.split(), dynamics, model)
-    kinds = REPERTOIRES.get(model.repertoire or "", default_repertoire(prior))
-    problem = Problem.from_demonstrations(demos, dynamics, nodes=nodes, repertoire=kinds)
-    return record, demos, problem, prior
+        return record, demos, dynamics, None
+    if not demos.is_discrete:
+        notify("Choosing the state ...")
+    found = look(demos, dynamics, model.features, _options_seed(model))
+    for sentence in found.sentences:
+        notify(sentence)
+    record = replace(record, state=found.to_dict(), advice=found.advice)
+    if found.features:
+        demos, dynamics = with_features(demos, found.features, dynamics)
+    return record, demos, dynamics, found.metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
@@ -228,9 +259,7 @@ def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str
     return coverage.to_dict(_MAX_LISTED) | {"n_unexplained": len(coverage.unexplained)}
 
 
-def _options(model: Model, prior: PartitionPrior[Any]) -> dict[str, Any]:
-    given = {name: value for name, value in model.sampling.items() if name != "nodes"}
-    sizes: dict[str, Any] = _SIZES | given
-    options = {_NAMES.get(name, name): value for name, value in sizes.items()}
-    chosen = model.concentration
-    return options | {"concentration": default_concentration(prior) if chosen is None else chosen}
+def _options(model: Model) -> dict[str, Any]:
+    """Of `sample`; what the default model chooses is left out."""
+    given: dict[str, Any] = {"seed": _SEED} | model.sampling
+    return {_NAMES.get(name, name): given[name] for name in given if name not in _CHOSEN}

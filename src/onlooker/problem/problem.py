@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -342,6 +343,23 @@ class Problem:
         `places` says where the nodes of a problem lie.
         """
         return self if self.landmarks is None else at_landmarks(self, chain, places)
+
+    def part(self, transitions: Array, nodes: Array) -> Problem:
+        """Some of the transitions, among some of the nodes; of landmarks, half of these."""
+        part = copy.copy(self)
+        part.__dict__.pop("layout", None)
+        place = np.full(self.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        part.states = read_only(self.states[nodes])
+        part.node_of = read_only(place[self.node_of[transitions]])
+        part.first_guess = read_only(self.first_guess[transitions])
+        next_states = None if self.next_states is None else self.next_states[transitions]
+        part.set_world(self.dynamics, next_states)
+        part.paths = None
+        if self.landmarks is not None:
+            n = min(self.landmarks.n, -(-len(nodes) // 2))
+            part.landmarks = replace(self.landmarks, n=n)
+        return part
 
     @property
     def start_states(self) -> Array:

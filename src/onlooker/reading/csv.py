@@ -9,10 +9,11 @@ import gzip
 import io
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from onlooker.checks import Setting, SettingError
 from onlooker.files import Unpacked
@@ -24,12 +25,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CHUNK = 1 << 16
-_OPENERS: dict[str, Callable[..., IO[str]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
+
+
+def _open_zip(path: str, mode: Literal["rb"]) -> IO[bytes]:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(names) != 1:
+            raise zipfile.BadZipFile(f"it holds {len(names)} files, not one")
+        try:
+            return archive.open(names[0])
+        except RuntimeError as error:  # it needs a password, or another way to unpack
+            raise zipfile.BadZipFile(str(error)) from error
+
+
+OPENERS: dict[str, Callable[[Any, Literal["rb"]], Any]] = {
+    ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
+    ".zip": _open_zip,
 }
-_PACKED = {*_OPENERS, ".zip", ".zst", ".tar"}
+_PACKED = {*OPENERS, ".zst", ".tar"}
 _CLEAR = {"sep", "delimiter", "decimal", "dtype", "encoding", "na_values", "nrows"}
 """Options that leave the lines where they are."""
 _SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
@@ -82,7 +97,7 @@ def load_csv(
         ) from error
     except (pd.errors.ParserError, csv.Error) as error:
         raise ValueError(f"{name} is not a CSV file: {str(error).strip()}") from error
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise ValueError(f"{name} cannot be unpacked: {error}") from error
     return reader.table()
 
@@ -101,8 +116,8 @@ def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd
         options["dtype"] = {trajectory: "str"} | dtype
     suffix = Path(path).suffix if isinstance(path, str | os.PathLike) else ""
     with contextlib.ExitStack() as stack:
-        if suffix in _OPENERS and "compression" not in options and os.path.exists(path):
-            packed: Any = _OPENERS[suffix](path, "rb")
+        if suffix in OPENERS and "compression" not in options and os.path.exists(path):
+            packed = OPENERS[suffix](path, "rb")
             unpacked = io.BufferedReader(Unpacked(packed, path), 1 << 20)
             path = stack.enter_context(unpacked)
         yield from stack.enter_context(pd.read_csv(path, chunksize=_CHUNK, **options))
@@ -168,13 +183,14 @@ class _Lines:
         """Lines differ from rows by the header, blank lines and line breaks in quotes."""
         suffix = Path(self.name).suffix
         unclear = set(self.options) - _CLEAR
-        if unclear or (suffix in _PACKED and suffix not in _OPENERS):
+        if unclear or (suffix in _PACKED and suffix not in OPENERS):
             return None
         separator = self.options.get("sep", self.options.get("delimiter", ","))
-        opener = _OPENERS.get(suffix, open)
+        opener = OPENERS.get(suffix, open)
         try:
             encoding = self.options.get("encoding", "utf-8")
-            with opener(self.name, "rt", encoding=encoding, newline="") as file:
+            binary = opener(self.name, "rb")
+            with io.TextIOWrapper(binary, encoding=encoding, newline="") as file:
                 lines = csv.reader(file, delimiter=separator)
                 count = -2  # the header comes first
                 for fields in lines:

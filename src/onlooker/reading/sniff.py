@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import re
+import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from onlooker.reading.csv import OPENERS
 
 _HEAD = 1 << 16  # bytes that are looked at
 _LINES = 20
-_OPENERS: dict[str, Callable[..., IO[bytes]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
-    ".bz2": bz2.open,  # type: ignore[dict-item]
-    ".xz": lzma.open,  # type: ignore[dict-item]
-}
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _NAMES = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -39,7 +34,7 @@ def sniff(path: Path, given: dict[str, Any]) -> Sniffed:
     encoding = given.get("encoding")
     try:
         head = _head(path)
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
         return Sniffed({}, [])  # reading says what is wrong with it
     binary = b"\0" in head and not head.startswith((_MARKS[0][0], _MARKS[1][0]))
     if encoding is None and not binary:
@@ -68,7 +63,7 @@ def sniff(path: Path, given: dict[str, Any]) -> Sniffed:
 
 
 def _head(path: Path) -> bytes:
-    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
         return bytes(file.read(_HEAD))
 
 
