@@ -17,8 +17,7 @@ from onlooker.dynamics.features import Heading, Speed
 from onlooker.findings.record import Record
 from onlooker.fitting.model_file import Model, joined_features, read_model
 from onlooker.fitting.state import Look
-from onlooker.partitions import DistanceDependent
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import DistanceDependent, ScaledAxes
 
 FINE = NoiseFit(1.0, Gain(0.0, 0.0))
 MORE, LESS = Gain(0.5, 0.1), Gain(0.01, 0.02)

@@ -26,7 +26,7 @@ from onlooker.fitting.building import FINITE, make_dynamics, make_features, make
 from onlooker.fitting.model_file import Model
 from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file

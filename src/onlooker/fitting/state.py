@@ -11,7 +11,7 @@ from onlooker.choosing.noise import NoiseFit, fit_of_noise
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import Feature
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ScaledAxes
 
 _WORDS = {
     (): "the position alone",
