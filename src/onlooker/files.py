@@ -39,7 +39,8 @@ def write_atomically(
         raise FileNotFoundError(f"there is no directory {path.parent} to write {path.name} to")
     mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() and not path.is_symlink() else None
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)  # of a dead process that had our number, or a trap
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # of a dead process that had our number, or a trap
     try:
         with open(temporary, "xb", opener=partial(os.open, mode=mode or 0o666)) as file:
             if mode is not None:

@@ -26,6 +26,7 @@ from onlooker.worlds import CircularMotion
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
 SMALL = ["--draws", "12", "--tune", "10", "--chains", "2", "--jobs", "1"]
+SMALL += ["--repertoire", "actions"]
 
 
 def run(*words):

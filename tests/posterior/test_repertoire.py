@@ -1,5 +1,6 @@
 """Posteriors over behaviours: policies, actions, intervals, files."""
 
+import re
 import warnings
 
 import numpy as np
@@ -176,7 +177,7 @@ def test_controllers_are_told_in_words(posterior):
     assert table["states"].sum() == posterior.problem.n_nodes
     assert table["share"].sum() == pytest.approx(1.0)
     first = table.iloc[0]
-    assert first["does"].startswith(f"{first['behaviour']} (")
+    assert re.match(rf"{re.escape(first['behaviour'])}, \d+ % \[\d+–\d+\]", first["does"])
     assert (table["low"] <= table["high"]).all()
     own = posterior.behaviours()[posterior.partition() == 0]
     visits = np.bincount(posterior.problem.node_of, minlength=posterior.problem.n_nodes)

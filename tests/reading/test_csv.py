@@ -2,9 +2,11 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trajectories import quick
 
-from onlooker import Demonstrations, files
+from onlooker import Demonstrations, checks, files
 from onlooker.reading import csv as _csv_reader
 
 from_csv = Demonstrations.from_csv
@@ -27,6 +29,14 @@ def csv(tmp_path):
         return path
 
     return write
+
+
+def zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x\n1\n2\n")
+    return file.getvalue()
 
 
 @pytest.fixture
@@ -200,6 +210,8 @@ def test_a_column_may_be_state_and_time_but_not_state_and_trajectory(csv):
         ("x,name\n1,Zoë\n2,b\n".encode("latin-1"), "t.csv", "not a CSV file in UTF-8.*encoding="),
         (gzip.compress(b"x\n1\n2\n" * 99, mtime=0)[:-12], "t.csv.gz", "cannot be unpacked"),
         (b"x\n1\n2\n", "t.csv.gz", "cannot be unpacked: Not a gzipped file"),
+        (b"x\n1\n2\n", "t.csv.zip", "cannot be unpacked: File is not a zip file"),
+        (zipped("a.csv", "b.csv"), "t.csv.zip", "cannot be unpacked: it holds 2 files, not one"),
         (b"just some words\nand more of them\n", "t.csv", "has no column 'x'; it has just some"),
     ],
 )
@@ -252,18 +264,33 @@ def test_reading_takes_at_most_four_times_the_memory_of_the_file(tmp_path):
     assert peaks[1] - peaks[0] < 4 * (tmp_path / "large.csv").stat().st_size
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zip"])
 @pytest.mark.parametrize("line", ["0,0\n", "0"], ids=["many rows", "one endless field"])
 def test_a_packed_file_that_unpacks_to_more_than_it_may_is_refused(
     suffix, line, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(files, "_MAX_UNPACKED", 10**6)
     file = tmp_path / f"t.csv{suffix}"
-    opener = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
-    with opener(file, "wt") as packed:
-        packed.write("x,y\n" + line * (10**7 // len(line)))
+    text = "x,y\n" + line * (10**7 // len(line))
+    if suffix == ".zip":
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("t.csv", text)
+    else:
+        opener = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix]
+        with opener(file, "wt") as packed:
+            packed.write(text)
     with pytest.raises(ValueError, match=r"t\.csv.*it would unpack to 0\.0 GiB"):
         Demonstrations.from_csv(file, states=["x", "y"])
     monkeypatch.setattr(files, "_MAX_UNPACKED", 10**9)
     if line.endswith("\n"):
         assert len(Demonstrations.from_csv(file, states=["x", "y"]).states) == 10**7 // 4
+
+
+def test_more_rows_than_memory_has_room_for_are_refused_as_they_come(csv, monkeypatch):
+    """However many a packed file holds: it does not say."""
+    path = csv("x,y\n" + "0,0\n" * 200_000)
+    monkeypatch.setattr(checks, "machine_memory", lambda: 10**7)
+    with pytest.raises(ValueError, match=r"table\.csv: its 131,072 rows would take about 0\.0 GB"):
+        Demonstrations.read(path, states=["x", "y"])
+    monkeypatch.setattr(checks, "machine_memory", lambda: 10**9)
+    assert len(Demonstrations.read(path, states=["x", "y"]).states) == 200_000

@@ -6,10 +6,11 @@ import numpy as np
 from bare import bare_problem
 from small_runs import ring_dynamics
 
-from onlooker import sample
+from onlooker import Problem, sample
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics.features import Speed, with_features
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.hyper import CONCENTRATION
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Regions
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 
@@ -19,12 +20,13 @@ KINDS = ("line", "plane", "space", "earth", "grid", "abstract")
 def store_run(kind, path, seed=0, names=None, **options):
     """Sample a little into `path`; returns the posterior."""
     problem, prior = _MAKERS[kind](np.random.default_rng(seed))
+    alpha = CONCENTRATION if isinstance(prior, Regions) else 1.0
     if names is not None:
         problem.paths = problem.paths._replace(names=np.array(names))
     options = {"draws": 30, "tune": 20, "chains": 2, "random_state": seed} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return sample(problem, prior, store=path, progress=False, **options)
+        return sample(problem, prior, alpha, store=path, progress=False, **options)
 
 
 def _walk(rng, dynamics, choose, start, length):
@@ -98,6 +100,16 @@ def _abstract(rng):
     return bare_problem(walks, ring_dynamics(18)), ChineseRestaurant()
 
 
+def _goals(rng):
+    """A grid world whose expert wants to be at one state, with all behaviours that it offers."""
+    reward = np.zeros(49)
+    reward[24] = 1.0
+    world = GridWorld.with_reward(size=7, reward=reward)
+    demos, _ = world.rollout(25, 6, random_state=int(rng.integers(1 << 30)))
+    prior = Regions.inferred(1.0, coordinates=world.coordinates)
+    return Problem.from_demonstrations(demos, world.dynamics), prior
+
+
 def _near(scale):
     return DistanceDependent(decay=GaussianDecay(scale, offset=0.01))
 
@@ -109,4 +121,5 @@ _MAKERS = {
     "earth": _earth,
     "grid": _grid,
     "abstract": _abstract,
+    "goals": _goals,
 }

@@ -36,8 +36,8 @@ def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
 def typical_step(demos: Demonstrations, dynamics: Dynamics, metric: Any = None) -> float:
     """The median length of the steps that move; 1 in a finite space.
 
-    With features, no less than the typical distance to the eighth nearest state: a step changes
-    them as well, and nearer than that there is nothing to link to.
+    With features, no less than the typical spacing of states, the distance to the eighth nearest
+    over √8: a step changes features as well, and at shorter scales there is nothing to link to.
     """
     if demos.is_discrete:
         return 1.0
@@ -61,11 +61,11 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics, metric: Any = None) 
 
 
 def _spacing(demos: Demonstrations, metric: Any) -> float:
-    """The typical distance from a state to the eighth nearest."""
+    """The typical distance from a state to the eighth nearest, over √8."""
     nodes = Geometry(demos.distinct()[0], metric=metric)
     some = nodes.states[:: max(1, len(nodes.states) // _FEW)]
     k = min(_EIGHTH + 1, len(nodes.states))
-    return float(np.median(nodes.nearest_nodes(some, k)[1][:, -1]))
+    return float(np.median(nodes.nearest_nodes(some, k)[1][:, -1]) / np.sqrt(_EIGHTH))
 
 
 def step_distances(dynamics: TabularDynamics) -> Array:

@@ -143,9 +143,10 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
 
     found = words.findings(run)
     for note in run.notes:
-        notify(f"Note: {note}")
+        if note not in run.record.advice:  # which was given before sampling
+            notify(f"Note: {note}")
     notify(found["in_short"])
-    for line in words.format_regions(run, found["regions"]):
+    for line in words.format_done(run, found):
         notify(line)
     notify(words.format_convergence(found["convergence"]))
     for line in words.format_bounds(run, found["at_bounds"]):

@@ -120,7 +120,7 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
         f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
         f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
     )
-    echo("\n".join(words.format_regions(run, report["regions"])))
+    echo("\n".join(words.format_done(run, report)))
     rows = [
         [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
         if one["inferred"]

@@ -10,13 +10,16 @@ from onlooker._version import __version__
 from onlooker.checks import Array
 from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
+from onlooker.explorer.pictures import picture
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import LEVEL, Controller
+from onlooker.findings.controllers import Controller
+from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.names import hyper_text, rounded, short_repr
 from onlooker.findings.verdict import table_rows, verdict
 from onlooker.findings.words import in_short
 from onlooker.hyper import Prior
+from onlooker.prediction.controllers import LEVEL
 
 _MAX_UNSURE = 12
 _CLOCKS = {"M": "date", "m": "duration"}
@@ -40,6 +43,7 @@ def overview(view: RunView) -> dict[str, Any]:
         "draws": _draws(view),
         "traces": _traces(view),
         "counts": _counts(view),
+        "kinds": format_kinds(kinds(view.posterior)),
         "verdict": _verdict(view),
         "in_short": _in_short(view),
         "summary": table_rows(view.run) if _has_table(view) else [],
@@ -205,10 +209,10 @@ def _consensus(view: RunView) -> dict[str, Any] | None:
 def _controllers(view: RunView) -> list[dict[str, Any]] | None:
     if "controllers" not in view.__dict__:
         return None
-    return [_controller(one) for one in view.controllers]
+    return [_controller(view, one) for one in view.controllers]
 
 
-def _controller(one: Controller) -> dict[str, Any]:
+def _controller(view: RunView, one: Controller) -> dict[str, Any]:
     return {
         "number": one.number,
         "nodes": one.n_nodes,
@@ -217,6 +221,9 @@ def _controller(one: Controller) -> dict[str, Any]:
         "mean": one.mean.tolist(),
         "low": one.low.tolist(),
         "high": one.high.tolist(),
+        "behaviours": [
+            {**done._asdict(), "picture": picture(view, done.behaviour)} for done in one.behaviours
+        ],
     }
 
 

@@ -17,6 +17,7 @@ _SCRIPTS = (
     "surface.js",
     "map.js",
     "layers.js",
+    "behaviours.js",
     "charts.js",
     "panels.js",
     "detail.js",

@@ -15,7 +15,7 @@ from onlooker.explorer.query import shares_at_nodes
 from onlooker.explorer.run import read
 from onlooker.explorer.view import RunView
 from onlooker.files import write_atomically
-from onlooker.findings.controllers import LEVEL
+from onlooker.prediction.controllers import LEVEL
 
 _MAX_NAMES = 1_500_000  # labels of draws in a report
 _MAX_FRAMES = 200  # draws in a report

@@ -141,8 +141,9 @@ class OpenedRun:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know: the remarks, and that the run is not finished."""
-        return self.remarks + ([] if self.state == "finished" else [self.progress])
+        """What a reader should know: remarks, what the model misses, whether the run goes on."""
+        progress = [] if self.state == "finished" else [self.progress]
+        return [*self.remarks, *self.record.advice, *progress]
 
     # -- names ----------------------------------------------------------------------------------
 

@@ -11,8 +11,10 @@ from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.dynamics.base import position_dynamics
 from onlooker.findings.controllers import n_controllers, regions
+from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
+from onlooker.prediction.controllers import Doing
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def findings(run: OpenedRun) -> dict[str, Any]:
         "in_short": in_short(run, converged),
         "controllers": n_controllers(run),
         "regions": regions(run),
+        "kinds": kinds(run.posterior),
         "convergence": converged,
         "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
     }
@@ -85,6 +88,12 @@ def _trust(converged: dict[str, Any]) -> str:
     return "Policy and partition have settled."
 
 
+def format_done(run: OpenedRun, found: dict[str, Any]) -> list[str]:
+    """What is done where, and how much of it is of each kind of behaviours."""
+    sentence = format_kinds(found["kinds"])
+    return format_regions(run, found["regions"]) + ([] if sentence is None else [sentence])
+
+
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     """One line per region; the largest come first."""
     lines = [f"Consensus partition: {counted(len(found), 'region')}{_angles(run)}."]
@@ -106,7 +115,10 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     where = ""
     if region["center"] is not None:
         where = f" around {place_text(region['center'], run.decimals, run.geographic)}"
-    likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
+    if region["behaviours"] is None:
+        likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
+    else:
+        likely = "; ".join(str(Doing(**one)) for one in region["behaviours"])
     if region["numbers"] is not None:
         where = f" ({_ranges(region['numbers'])})"
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"

@@ -9,10 +9,11 @@ import gzip
 import io
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from onlooker.files import Unpacked
 from onlooker.reading.cleaning import clean
@@ -23,12 +24,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CHUNK = 1 << 16
-_OPENERS: dict[str, Callable[..., IO[str]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
+
+
+def _open_zip(path: str, mode: Literal["rb"]) -> IO[bytes]:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(names) != 1:
+            raise zipfile.BadZipFile(f"it holds {len(names)} files, not one")
+        try:
+            return archive.open(names[0])
+        except RuntimeError as error:  # it needs a password, or another way to unpack
+            raise zipfile.BadZipFile(str(error)) from error
+
+
+_OPENERS: dict[str, Callable[[Any, Literal["rb"]], Any]] = {
+    ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
+    ".zip": _open_zip,
 }
-_PACKED = {*_OPENERS, ".zip", ".zst", ".tar"}
+_PACKED = {*_OPENERS, ".zst", ".tar"}
 _SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
 
 
@@ -73,7 +88,7 @@ def load_csv(
         ) from error
     except (pd.errors.ParserError, csv.Error) as error:
         raise ValueError(f"{name} is not a CSV file: {str(error).strip()}") from error
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise ValueError(f"{name} cannot be unpacked: {error}") from error
     return reader.table()
 
@@ -93,7 +108,7 @@ def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd
     suffix = Path(path).suffix if isinstance(path, str | os.PathLike) else ""
     with contextlib.ExitStack() as stack:
         if suffix in _OPENERS and "compression" not in options and os.path.exists(path):
-            packed: Any = _OPENERS[suffix](path, "rb")
+            packed = _OPENERS[suffix](path, "rb")
             unpacked = io.BufferedReader(Unpacked(packed, path), 1 << 20)
             path = stack.enter_context(unpacked)
         yield from stack.enter_context(pd.read_csv(path, chunksize=_CHUNK, **options))
@@ -163,7 +178,8 @@ class _Lines:
         separator = self.options.get("sep", self.options.get("delimiter", ","))
         opener = _OPENERS.get(suffix, open)
         try:
-            with opener(self.name, "rt", encoding="utf-8", newline="") as file:
+            binary = opener(self.name, "rb")
+            with io.TextIOWrapper(binary, encoding="utf-8", newline="") as file:
                 lines = csv.reader(file, delimiter=separator)
                 count = -2  # the header comes first
                 for fields in lines:

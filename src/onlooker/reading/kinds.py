@@ -16,7 +16,7 @@ from onlooker.reading.tracks import Tracks
 
 Kind = Literal["csv", "tsv", "parquet", "npz", "npy", "gpx"]
 
-_PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
 _KINDS = "csv, tsv (also packed as .gz), parquet, npz, npy and gpx"
 
 

@@ -118,6 +118,7 @@ class TableReader:
         if self.time is not None:
             self._times.append(self._clock(frame[self.time]))
         self.n_rows += len(frame)
+        _refuse_many_rows(self.n_rows, len(self.wanted))
 
     def table(self) -> Table:
         """All that was taken in."""
@@ -319,7 +320,7 @@ def load_parquet(
     state_columns, others = column_names(states, trajectory, time)
     columns = list(dict.fromkeys(state_columns + others))
     try:
-        _refuse_many_rows(path, len(columns))
+        _refuse_many_rows(_parquet_rows(path), len(columns))
         frame = pd.read_parquet(path, columns=columns)
     except ImportError as error:
         raise ImportError(
@@ -338,15 +339,18 @@ def load_parquet(
     return load_dataframe(frame, states, trajectory, time)
 
 
-def _refuse_many_rows(path: str | os.PathLike[str], n_columns: int) -> None:
-    """Refuse more rows than fit into memory: a few kilobytes may claim billions that are alike."""
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        n_rows = file.metadata.num_rows
+def _refuse_many_rows(n_rows: int, n_columns: int) -> None:
+    """Refuse more rows than fit into memory: a few kilobytes may unpack to billions."""
     require_memory(
         n_rows * n_columns * _CELL, f"its {n_rows:,} rows", "split the file into several"
     )
+
+
+def _parquet_rows(path: str | os.PathLike[str]) -> int:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        return int(file.metadata.num_rows)
 
 
 def _parquet_columns(path: str | os.PathLike[str]) -> list[str]:

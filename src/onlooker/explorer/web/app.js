@@ -113,6 +113,7 @@
       choice("Colour", "colour", colours, state.colour, (v) => set({ colour: v })),
       run.node_moves && !abstract ? choice("Policy", "field", [["arrows", "arrows"], ...(run.space.sites.shape[1] > 1 ? [["roses", "roses"]] : []), ["none", "hidden"]], state.field, (v) => set({ field: v })) : null,
       run.paths ? el("label", {}, el("input", { type: "checkbox", id: "paths", checked: state.paths, onchange: (event) => set({ paths: event.target.checked }) }), "all trajectories") : null,
+      onlooker.hasMarks(run) ? el("label", {}, el("input", { type: "checkbox", id: "behaviours", checked: state.behaviours, onchange: (event) => set({ behaviours: event.target.checked }) }), "goals and directions") : null,
       el("button", { type: "button", onclick: () => view.zoomBy(1.4, ...centre()), "aria-label": "Zoom in" }, "+"),
       el("button", { type: "button", onclick: () => view.zoomBy(1 / 1.4, ...centre()), "aria-label": "Zoom out" }, "−"),
       el("button", { type: "button", onclick: () => view.reset(true) }, "Whole"));
@@ -201,7 +202,8 @@
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
     const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: Whole shows everything.` : "";
-    const caption = what + field + unseen + others + far;
+    const marks = state.behaviours && onlooker.hasMarks(run) ? " Targets: where a controller heads for; fans: the directions that it takes; larger: more often." : "";
+    const caption = what + field + marks + unseen + others + far;
     if (byId("map-caption").textContent !== caption) byId("map-caption").textContent = caption;
   }
 
@@ -331,7 +333,7 @@
   listen(["x", "y", "field", "colour"], syncChoices);
   listen(["x", "y"], () => { view.setRun(run, state.x, state.y); onlooker.refreshCompare(); });
   listen(["colour"], () => { renderLegend(); renderCaption(); });
-  listen(["field"], renderCaption);
+  listen(["field", "behaviours"], renderCaption);
   listen(["highlight"], () => { renderLegend(); onlooker.panels.controllers(run, act); });
   listen(["frame"], showFrame);
   listen(["picked"], () => { onlooker.fillAsk(state.picked); onlooker.showDetail(run, other(), act); });
@@ -339,8 +341,8 @@
   listen(["step"], () => onlooker.showStep(run, act));
   listen(["other"], compare);
   listen(["difference"], () => { renderMapControls(); onlooker.showDetail(run, other(), act); });
-  listen(["colour", "field", "paths", "highlight", "picked", "trajectory", "step", "difference"], () => view.refresh());
-  listen(["colour", "field", "paths", "picked"], onlooker.refreshCompare);
+  listen(["colour", "field", "behaviours", "paths", "highlight", "picked", "trajectory", "step", "difference"], () => view.refresh());
+  listen(["colour", "field", "behaviours", "paths", "picked"], onlooker.refreshCompare);
   byId("run").addEventListener("change", (event) => {
     state.run = Number(event.target.value);
     show();

@@ -93,7 +93,7 @@ const onlooker = {};
   // A tiny store: one object that everybody reads, and a word to all when some of it changes.
   const listeners = [];
   onlooker.state = {
-    run: 0, other: null, x: 0, y: 1, colour: "cluster", field: "arrows", paths: false,
+    run: 0, other: null, x: 0, y: 1, colour: "cluster", field: "arrows", behaviours: true, paths: false,
     frame: null, highlight: null, picked: null, trajectory: null, step: null,
   };
   onlooker.listen = (names, act) => listeners.push([names, act]);

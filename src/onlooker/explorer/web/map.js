@@ -217,6 +217,7 @@
       if (shown.paths && this.run.paths) this.paintPaths(surface, ink);
       this.paintSites(surface, ink, shown);
       if (shown.field !== "none") this.paintField(surface, ink, shown);
+      if (shown.behaviours) this.paintBehaviours(surface, ink, shown);
       if (shown.trajectory !== null && this.run.paths) this.paintTrajectory(surface, ink, shown);
       this.paintPicked(surface, ink, shown);
       if (this.onEarth) this.paintScale(surface, ink);

@@ -23,6 +23,7 @@
         run.in_short ? el("p", { class: "lead" }, run.in_short) : null,
         el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? ` (${data.dynamics})` : "", `. The states were grouped, and each group given a controller. Prior: ${run.run.prior}.`),
+        run.kinds ? el("p", {}, run.kinds) : null,
         el("div", { class: "tiles" },
           tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
           tile(run.consensus ? number(run.consensus.n_clusters) : "…", `${run.consensus && run.consensus.n_clusters === 1 ? "region" : "regions"} in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
@@ -98,9 +99,10 @@
           el("h3", {}, onlooker.sign(one.number, run.n_reference, 16), `Controller ${one.number + 1}`,
             el("button", { type: "button", "aria-pressed": String(lit), onclick: () => act.highlight(lit ? null : one.number) }, "Show")),
           el("p", { class: "caption" }, `${plural(one.nodes, "state", "states")} (${percent(one.nodes / run.nNodes)}), ${plural(one.transitions, "step", "steps")}, certainty ${percent(one.certainty)}`),
+          one.behaviours.length ? onlooker.doings(one) : null,
           onlooker.hasRose(run) ? onlooker.roseChart(run, one.mean, 96) : null,
           onlooker.actionBars(260, { ...one, height: 110, names: run.actions }),
-          el("p", { class: "caption" }, `Mostly ${run.actions[likely]}, ${percent(one.mean[likely])}.`));
+          one.behaviours.length ? null : el("p", { class: "caption" }, `Mostly ${run.actions[likely]}, ${percent(one.mean[likely])}.`));
       });
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
