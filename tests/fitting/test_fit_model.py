@@ -23,6 +23,7 @@ from onlooker.partitions import (
     Regions,
 )
 from onlooker.partitions.continuation import Continuation
+from onlooker.partitions.places import ScaledAxes
 
 # -- the model ------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """What `onlooker fit` says of the state that it chose, and of what the model misses."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,9 @@ def test_one_controller_that_is_as_good_and_noise_that_does_not_fit_are_said():
 
 def test_factors_of_coordinates_are_said_and_stored():
     look = found(None, [], {}, metric=ScaledAxes((1.0, 0.25)))
-    assert "coordinates and features by 1, 0.25" in look.sentences[1]
+    assert "count coordinate 1 by 1, coordinate 2 by 0.25: left-out" in look.sentences[1]
+    named = replace(look, columns=["depth", "east"])
+    assert "count depth by 1, east by 0.25: left-out" in named.sentences[1]
     assert look.to_dict()["factors"] == [1.0, 0.25]
     json.dumps(look.to_dict())
     nothing = Look(None, None, None)

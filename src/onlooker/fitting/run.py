@@ -221,7 +221,7 @@ def prepare(
         return record, demos, dynamics, None
     if not demos.is_discrete:
         notify("Choosing the state ...")
-    found = look(demos, dynamics, model.features, _options_seed(model))
+    found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
     for sentence in found.sentences:
         notify(sentence)
     record = replace(record, state=found.to_dict(), advice=found.advice)

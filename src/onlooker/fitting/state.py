@@ -28,6 +28,8 @@ class Look:
     """What was to join the position; None: chosen."""
     choice: StateChoice | None
     noise: NoiseFit | None
+    columns: list[str] | None = None
+    """Names of the coordinates."""
 
     @property
     def features(self) -> list[Feature]:
@@ -49,10 +51,13 @@ class Look:
             return []
         found = [f"The state is {_WORDS[self.choice.names]}{self._why(self.choice)}."]
         if self.choice.metric is not None:
-            factors = ", ".join(f"{factor:g}" for factor in self.choice.metric.factors)
+            n = len(self.choice.metric.factors)
+            names = [*(self.columns or [f"coordinate {i + 1}" for i in range(n)])]
+            parts = zip(names, self.choice.metric.factors, strict=False)
+            counted = ", ".join(f"{name} by {factor:.2g}" for name, factor in parts)
             found.append(
-                f"Distances between states count coordinates and features by {factors}, which "
-                "predicts left-out trajectories better than all alike."
+                f"Distances between states count {counted}: left-out trajectories are predicted "
+                "better than if all counted alike."
             )
         return found
 
@@ -117,7 +122,11 @@ class Look:
 
 
 def look(
-    demos: Demonstrations, dynamics: Dynamics, names: tuple[str, ...] | None, seed: int
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    names: tuple[str, ...] | None,
+    seed: int,
+    columns: list[str] | None = None,
 ) -> Look:
     """Choose the state, and look whether the actions' noise fits."""
     choice = choose_state(demos, dynamics, names, seed)
@@ -126,7 +135,7 @@ def look(
             "--features needs positions that were all seen, 30 steps or more, and known dynamics; "
             "use --features none"
         )
-    return Look(names, choice, fit_of_noise(demos, dynamics, seed))
+    return Look(names, choice, fit_of_noise(demos, dynamics, seed), columns)
 
 
 def _in(joined: tuple[str, ...], choice: StateChoice) -> bool:
