@@ -21,6 +21,7 @@ from onlooker.partitions import (
     Mixing,
     Potts,
     Regions,
+    ScaledAxes,
 )
 from onlooker.partitions.continuation import Continuation
 

@@ -76,6 +76,7 @@ def anomaly(
     states: list[str] | None,
     trajectory: str | None,
     time: str | None,
+    encoding: str | None,
     **cleaning: str | float | None,
 ) -> None:
     """Rank tracks by how far they are from the behaviour of a stored run.
@@ -104,7 +105,9 @@ def anomaly(
     for note in opened.notes:
         notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
-    reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
+    reading = opened.record.reading.changed(
+        given, states=states, trajectory=trajectory, time=time, encoding=encoding
+    )
     reader = Reader(opened, reading, notify)
     demos = reader.read(file)
     reader.note_seen(demos)

@@ -98,7 +98,9 @@ def predict(
         )
     elif csv_file is None:
         echo(
-            _one(rows[0], interval, word) if len(rows) == 1 else _many(opened, rows, interval, word)
+            _one(opened, rows[0], interval, word)
+            if len(rows) == 1
+            else _many(opened, rows, interval, word)
         )
 
 
@@ -153,7 +155,7 @@ def _rows(
     return rows
 
 
-def _one(row: dict[str, Any], interval: float, word: str) -> str:
+def _one(run: OpenedRun, row: dict[str, Any], interval: float, word: str) -> str:
     """The likely actions of one state."""
     from onlooker.reading.tracks import counted
 
@@ -166,11 +168,11 @@ def _one(row: dict[str, Any], interval: float, word: str) -> str:
     of = f"controller {row['controller']}" if row["controller"] else "a new controller"
     rest = 1 - sum(row["probability"][j] for j in shown)
     left = len(order) - len(shown)
-    text = table([word, "probability", f"low ({interval:.0%})", "high"], cells)
+    text = table([word, "probability", f"low ({100 * interval:.0f} %)", "high"], cells)
     end = f"\n{counted(left, f'other {word}')} together: {rest:.3f}" if left else ""
     away = row["nearest_seen"]
     seen = "" if away is None else f", nearest seen state {away:.4g} away"
-    return f"State {_state(row['state'])}, of {of}{seen}:\n{text}{end}"
+    return f"State {_state(run, row['state'])}, of {of}{seen}:\n{text}{end}"
 
 
 def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float, word: str) -> str:
@@ -179,24 +181,31 @@ def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float, word: str
     for row in rows[:_MAX_ROWS]:
         j = row[word]
         numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
-        cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
+        cells.append(
+            [_state(run, row["state"]), str(row["controller"] or "-"), row["name"], *numbers]
+        )
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
     header = [", ".join(run.columns), "controller", word, "probability"]
     last = [] if run.is_discrete else ["nearest seen"]
-    text = table([*header, f"low ({interval:.0%})", "high", *last], cells)
+    text = table([*header, f"low ({100 * interval:.0f} %)", "high", *last], cells)
     more = len(rows) - len(cells)
     return f"{text}\nand {more:,} more: see --csv or --json" if more > 0 else text
 
 
-def _state(state: Any) -> str:
-    return ", ".join(f"{x:.5g}" for x in state) if isinstance(state, list) else str(state)
+def _state(run: OpenedRun, state: Any) -> str:
+    from onlooker.findings.names import place_text
+
+    if not isinstance(state, list):
+        return str(state)
+    digits = [max(d, 3) if abs(x) < 1000 else d for d, x in zip(run.decimals, state, strict=True)]
+    return place_text(state, digits, run.geographic)
 
 
 def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]], word: str) -> None:
     import pandas as pd
 
-    names = run.axes
+    names = [*run.columns, *run.axes[run.n_position :]]  # as the file calls them
     columns: dict[str, list[Any]] = {}
     for dim, name in enumerate(names):
         columns[name] = [

@@ -164,6 +164,13 @@ class Predictor:
             )
         if len(queries) == 0:
             return queries, np.empty(0, dtype=np.int64)
+        n_states = getattr(self.problem.dynamics, "n_states", None)
+        if queries.ndim == 1 and n_states is not None and queries.max() >= n_states:
+            at = int(np.argmax(queries >= n_states))
+            raise ValueError(
+                f"states[{at}] is {queries[at]}; the world has {n_states} states, 0 to "
+                f"{n_states - 1}"
+            )
         index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
         return queries, np.where(index < len(nodes), index, -1)
 
