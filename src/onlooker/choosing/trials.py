@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.choosing.left_out import Gain, gain_by_track, track_of
+from onlooker.choosing.left_out import Gain, Shares, gain_by_track, track_of
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import Regions
+from onlooker.partitions import Regions, Uniform
 from onlooker.problem import Problem
 from onlooker.repertoire import Actions, Blurs, Turns
-from onlooker.repertoire.base import World
+from onlooker.repertoire.base import Policies, World
 from onlooker.sampling import sample
 
 if TYPE_CHECKING:
@@ -39,11 +39,18 @@ class Trials(NamedTuple):
     fold: Array
     """The number of the fold that each is left out in."""
 
-    def score(self, demos: Demonstrations, dynamics: Dynamics, metric: Any = None) -> Array:
-        """``(n,)``: log predictive density of the steps of all pieces, each left out once."""
+    def score(
+        self, demos: Demonstrations, dynamics: Dynamics, metric: Any = None, *, regions: bool = True
+    ) -> Array:
+        """``(n,)``: log predictive density of the steps of all pieces, each left out once.
+
+        Without regions all states have one controller.
+        """
         pieces = Demonstrations([demos.states[start:stop] for start, stop in self.pieces])
         space = distances(pieces, dynamics) if metric is None else metric
-        prior = Regions.inferred(typical_step(pieces, dynamics, space), metric=space)
+        prior: Regions | Uniform = Uniform(1)
+        if regions:
+            prior = Regions.inferred(typical_step(pieces, dynamics, space), metric=space)
         world = World(dynamics, pieces)
         kinds = [kind for kind in QUICK if kind.build(world)]
         piece_of = pieces.trajectory_of()
@@ -79,3 +86,19 @@ def make_trials(demos: Demonstrations, rng: np.random.Generator) -> Trials:
     pieces = [(int(starts[first[i]]), int(starts[first[i + 1] - 1]) + 2) for i in chosen]
     of = np.unique(track[first[chosen]], return_inverse=True)[1]
     return Trials(pieces, of, (rng.permutation(of.max() + 1) % _FOLDS)[of])
+
+
+def shares_of(
+    demos: Demonstrations,
+    dynamics: Any,
+    before: Array,
+    after: Array,
+    pairs: list[tuple[Array, Array]],
+) -> Shares:
+    """Shares of behaviours that need no search, in steps of these tracks."""
+    loglik = dynamics.log_likelihood(before, after)
+    parts = [part for kind in QUICK for part in kind.build(World(dynamics, demos))]
+    by_behaviour = Policies(parts, dynamics.n_actions).log_likelihood(before, loglik)
+    sizes = [part.block.n for part in parts]
+    base = np.repeat([1 / (len(parts) * size) for size in sizes], sizes)
+    return Shares(by_behaviour, loglik.max(axis=1), base, pairs)
