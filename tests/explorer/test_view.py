@@ -173,7 +173,8 @@ def test_a_prior_that_is_read_is_rounded_and_the_call_is_exact():
     prior = DistanceDependent(decay=GaussianDecay(scale, offset=1.23456789e-07))
     view = made_up_view(prior=prior, n_draws=3)
     seen = overview(view)["run"]
-    assert "scale=1.007, offset=1.235e-07" in seen["prior"]
+    assert "length scale of the decay 1.007" in seen["prior"]
+    assert "self-link weight ν inferred" in seen["prior"]
     assert f"scale={scale}, offset=1.23456789e-07" in seen["call"]
 
 

@@ -30,17 +30,25 @@ def n_controllers(run: OpenedRun) -> list[dict[str, float]]:
     ]
 
 
+def acting(run: OpenedRun) -> Array:
+    """Clusters of the consensus partition where some step starts; ends of tracks have none."""
+    labels = run.posterior.partition()
+    return np.flatnonzero(np.bincount(labels, run.visits) > 0)
+
+
 def regions(run: OpenedRun) -> list[dict[str, Any]]:
-    """The clusters of the consensus partition: where they are and what is done there."""
+    """The regions of the consensus partition: where they are and what is done there.
+
+    Clusters without a step, of states where tracks end, are none.
+    """
     posterior = run.posterior
     labels, policy = posterior.partition(), posterior.policy()
     done = None if posterior.problem.policies is None else doings(posterior, labels)
     found = []
-    for cluster in range(int(labels.max()) + 1):
+    for cluster in acting(run).tolist():
         nodes = np.flatnonzero(labels == cluster)
         visits = run.visits[nodes]
-        weights = visits if visits.any() else np.ones(len(nodes))
-        mean = weights @ policy[nodes] / weights.sum()
+        mean = visits @ policy[nodes] / visits.sum()
         likely = np.argsort(-mean, kind="stable")[:_MAX_ACTIONS]
         found.append(
             {

@@ -121,6 +121,7 @@ DATA: dict[str, Check] = {
     "time": _text,
     "geographic": of_type(bool),
     "hold_out": _share,
+    "encoding": _text,
 }
 SAMPLING: dict[str, Check] = {
     "draws": _draws,
