@@ -105,8 +105,6 @@ def choose_state(
             break  # the gain is known nevertheless
         now = wider
     local = folds.gain(now.score, now.overall)
-    if not local.counts:  # that predictor may be too simple
-        local = tracks.trials.gain(now.tried, now.tried_overall)
     return StateChoice(now.features, now.metric, gains, local)
 
 
@@ -165,11 +163,6 @@ class _Space:
     def tried(self) -> Array:
         """Log predictive density by short chains."""
         return self.tracks.trials.score(*self._states, self.metric)
-
-    @property
-    def tried_overall(self) -> Array:
-        """The same by one controller for all states."""
-        return self.tracks.trials.score(*self._states, regions=False)
 
     @property
     def _states(self) -> tuple[Demonstrations, Any]:

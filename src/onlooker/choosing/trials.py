@@ -12,7 +12,7 @@ from onlooker.choosing.left_out import Gain, Shares, gain_by_track, track_of
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import Regions, Uniform
+from onlooker.partitions import Regions
 from onlooker.problem import Problem
 from onlooker.repertoire import Actions, Blurs, Turns
 from onlooker.repertoire.base import Policies, World
@@ -39,18 +39,11 @@ class Trials(NamedTuple):
     fold: Array
     """The number of the fold that each is left out in."""
 
-    def score(
-        self, demos: Demonstrations, dynamics: Dynamics, metric: Any = None, *, regions: bool = True
-    ) -> Array:
-        """``(n,)``: log predictive density of the steps of all pieces, each left out once.
-
-        Without regions all states have one controller.
-        """
+    def score(self, demos: Demonstrations, dynamics: Dynamics, metric: Any = None) -> Array:
+        """``(n,)``: log predictive density of the steps of all pieces, each left out once."""
         pieces = Demonstrations([demos.states[start:stop] for start, stop in self.pieces])
         space = distances(pieces, dynamics) if metric is None else metric
-        prior: Regions | Uniform = Uniform(1)
-        if regions:
-            prior = Regions.inferred(typical_step(pieces, dynamics, space), metric=space)
+        prior = Regions.inferred(typical_step(pieces, dynamics, space), metric=space)
         world = World(dynamics, pieces)
         kinds = [kind for kind in QUICK if kind.build(world)]
         piece_of = pieces.trajectory_of()
