@@ -145,7 +145,8 @@ def test_a_failing_report_leaves_the_file_that_is_in_the_way(tmp_path):
     (tmp_path / "run" / "run.json").write_text("{")
     output = tmp_path / "r.html"
     output.write_text("last week's")
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "-o", str(output)])
+    words = ["report", str(tmp_path / "run"), "-o", str(output), "--force"]
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "no readable run" in result.stderr
@@ -182,7 +183,7 @@ def test_the_consensus_of_the_store_is_used(runs, tmp_path, monkeypatch):
     shutil.copytree(runs["line"], tmp_path / "run")
     (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
     first = write_report(tmp_path / "run", tmp_path / "first.html")
-    monkeypatch.delattr("onlooker.consensus.search.consensus")  # not searched again
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
     again = write_report(str(tmp_path / "run"), str(tmp_path / "again.html"))
     assert again == first
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "first.html").read_bytes()
