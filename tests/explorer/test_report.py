@@ -189,6 +189,17 @@ def test_the_consensus_of_the_store_is_used(runs, tmp_path, monkeypatch):
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "first.html").read_bytes()
 
 
+def test_a_posterior_in_memory_has_a_report_with_the_consensus_that_it_has(tmp_path, monkeypatch):
+    posterior = made_up(plane_problem(), DistanceDependent(), {"nu": 0.1}, n_chains=2, n_draws=20)
+    known = posterior.consensus()
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
+    sizes = write_report(posterior, tmp_path / "r.html")
+    assert sizes["readable"]
+    assert embedded(tmp_path / "r.html")["runs"][0]["text"] == "20 draws of 2 chains."
+    assert is_report(tmp_path / "r.html")
+    assert overview_of(tmp_path / "r.html")["consensus"]["n_clusters"] == known.n_clusters
+
+
 def test_a_report_says_what_it_is_doing_and_reaches_its_end(runs, tmp_path, monkeypatch):
     steps = []
 
