@@ -12,7 +12,7 @@ import pytest
 from bare import bare_problem
 from click.testing import CliRunner
 from pictured_runs import KINDS
-from small_runs import quick, ring_dynamics
+from small_runs import made_up, plane_problem, quick, ring_dynamics
 
 from onlooker import Demonstrations
 from onlooker.cli import main
@@ -20,7 +20,7 @@ from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
-from onlooker.partitions import ChineseRestaurant
+from onlooker.partitions import ChineseRestaurant, DistanceDependent
 from onlooker.progress import Progress
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
@@ -195,9 +195,9 @@ def test_a_posterior_in_memory_has_a_report_with_the_consensus_that_it_has(tmp_p
     monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
     sizes = write_report(posterior, tmp_path / "r.html")
     assert sizes["readable"]
-    assert embedded(tmp_path / "r.html")["runs"][0]["text"] == "20 draws of 2 chains."
-    assert is_report(tmp_path / "r.html")
-    assert overview_of(tmp_path / "r.html")["consensus"]["n_clusters"] == known.n_clusters
+    data = embedded(tmp_path / "r.html")
+    assert data["runs"][0]["text"] == "20 draws of 2 chains."
+    assert json.loads(opened(data["overview"]))["consensus"]["n_clusters"] == known.n_clusters
 
 
 def test_a_report_says_what_it_is_doing_and_reaches_its_end(runs, tmp_path, monkeypatch):
