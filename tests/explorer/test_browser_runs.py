@@ -60,6 +60,17 @@ def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, views, 
     assert float(rows[3]["x"]) == view.posterior.problem.states[3, 0]
 
 
+def test_a_table_that_is_saved_holds_no_formulas(page_of, tmp_path):
+    """Names of columns are what somebody's file calls them."""
+    page = page_of("plane")
+    page.evaluate("""onlooker.mainMap.run.space.axes = ['=cmd("x")', '-1.5']""")
+    with page.expect_download() as download:
+        page.click("#save-csv")
+    download.value.save_as(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open() as file:
+        assert next(csv.reader(file))[1:3] == ["""'=cmd("x")""", "-1.5"]
+
+
 # -- stores that are not as they should be --------------------------------------------------------
 
 

@@ -182,8 +182,18 @@ def _print(scores: AnomalyScores, demos: Demonstrations, ranking: pd.DataFrame, 
     echo(table(header, rows))
     if total > len(rows):
         echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
+    _print_behaviours(ranking)
     _print_alarms(scores, demos)
     _print_changes(scores, demos, len(rows))
+
+
+def _print_behaviours(ranking: pd.DataFrame) -> None:
+    """What deviating trajectories do instead."""
+    found = ranking[ranking["behaviour"] != ""]
+    if len(found):
+        echo("What explains the deviating ones best:")
+    for name, row in found.iterrows():
+        echo(f"  {name}: {row['behaviour']} ({row['gain']:.0f} nats better than the run's policy)")
 
 
 def _level(scores: AnomalyScores) -> float:

@@ -322,7 +322,7 @@ def _anomaly(view: RunView) -> list[dict[str, Any]] | None:
     """Each trajectory among all of the run."""
     if view.anomaly is None:
         return None
-    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained")
+    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained", "behaviour")
     table = view.anomaly.to_dict()["trajectories"]
     rows = zip(*(table[name] for name in columns), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 
 from onlooker.checks import Array
 from onlooker.consensus.search import n_searches
+from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
 from onlooker.explorer.matching import Names, aligned
 from onlooker.explorer.space import action_moves, expected_moves, space_of
@@ -160,10 +161,13 @@ class RunView:
         if self.run.has_unseen:  # the paths go through a first guess
             return
         from onlooker.anomaly import score
+        from onlooker.anomaly.explaining import explained
 
         demos = np.split(problem.states[paths.nodes], paths.offsets[1:-1])
         found = score(self.posterior, demos, simulate=False, random_state=0, progress=False)
-        self.anomaly = found.calibrated(found) if len(found) > 1 else found
+        if len(found) > 1:
+            found = found.calibrated(found)
+        self.anomaly = explained(found, Demonstrations(demos), problem.dynamics, problem.policies)
 
     # -- findings -------------------------------------------------------------------------------
 

@@ -23,11 +23,10 @@
 
   onlooker.exportSvg = (view, name) => save(`${name}.svg`, new Blob([view.toSvg()], { type: "image/svg+xml" }));
 
-  // A name that a spreadsheet would compute gets an apostrophe before it.
-  const quoted = (name) => {
-    const text = /^[=+\-@\t\r]/.test(name) ? `'${name}` : name;
-    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
+  // A spreadsheet would compute text that starts with one of these.
+  const shown = (text) => (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
+
+  const quoted = (text) => (/[",\n\r]/.test(text) ? `"${shown(text).replaceAll('"', '""')}"` : shown(text));
 
   // One row per node; clusters as shown: of the draw, or of the consensus.
   onlooker.exportCsv = (run, names, name) => {
