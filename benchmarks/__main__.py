@@ -28,7 +28,7 @@ from benchmarks._measure import RECORD
 LIMIT = 900.0  # seconds that one benchmark may take
 # Threads of linear algebra that wait for each other on a busy machine would count as work.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-ON_DEMAND = ("exchange", "explorer")  # long, and more checks than speed
+ON_DEMAND = ("exchange", "explorer", "tracks")  # long, and more checks than speed
 
 
 def names() -> list[str]:

@@ -41,6 +41,7 @@ PEERS = {
         "imitation.algorithms.mce_irl",
         1.7,
     ),
+    "hmmlearn": Peer("hmmlearn", (("hmmlearn==0.3.3",),), "hmmlearn.hmm", 0.3),
     # It uses `np.float`, which NumPy 1.24 took away.
     "irl-maxent": Peer(
         "irl-maxent", (("numpy<1.24", "irl-maxent==0.1.0"),), "irl_maxent.maxent", 0.2

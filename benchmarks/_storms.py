@@ -18,6 +18,7 @@ from onlooker import Demonstrations, Posterior, Problem, geography, sample
 from onlooker.dynamics import Dynamics, GeographicDynamics
 from onlooker.dynamics.features import Feature, Heading, day_of_year
 from onlooker.partitions import DistanceDependent, GaussianDecay
+from onlooker.repertoire import Actions
 from onlooker.warnings import ConvergenceWarning
 
 SECTORS = 8
@@ -70,7 +71,7 @@ def fit(demos: Demonstrations, dynamics: Dynamics, model: Model, size: Size) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # chains are too short to agree
         return sample(
-            Problem.from_demonstrations(demos, dynamics),
+            Problem.from_demonstrations(demos, dynamics, repertoire=[Actions()]),
             prior,
             concentration=model.concentration,
             draws=size.draws,

@@ -22,6 +22,7 @@ from benchmarks._measure import print_table
 from onlooker import Problem, sample
 from onlooker.anomaly import score, score_policy
 from onlooker.partitions import DistanceDependent
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion, GridWorld
 
 N_REPLICATES = 100
@@ -68,7 +69,8 @@ def main(quick: bool = False) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         posterior = sample(
-            Problem.from_demonstrations(train, world.dynamics), DistanceDependent(),
+            Problem.from_demonstrations(train, world.dynamics, repertoire=[Actions()]),
+            DistanceDependent(),
             draws=100, tune=100, chains=2, random_state=0, progress=False,
         )  # fmt: skip
     for simulate in (False, True):

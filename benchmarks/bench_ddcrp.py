@@ -25,6 +25,7 @@ from benchmarks._models import plane
 from onlooker import Problem
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.partitions.ddcrp.bound import shortcuts_for
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion, GridWorld
 
 
@@ -40,7 +41,7 @@ def against_the_twin() -> list[object]:
     """Example 1: N = 1,000, A = 24, all pairs, offset 0.01."""
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
-    problem = Problem.from_demonstrations(demos, world.dynamics)
+    problem = Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()])
     chain = chain_of(problem, DistanceDependent(0.024), 50)
     graph = chain.bound.similarities.similarity  # type: ignore[attr-defined]
     near = [
@@ -114,7 +115,9 @@ def very_many_transitions() -> list[object]:
     """The finite case: 441 nodes and a million transitions, against `np.exp` of the matrix."""
     world = GridWorld()
     demos, _ = world.rollout(100_000, 11, random_state=0)
-    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+    problem = Problem.from_demonstrations(
+        demos, world.dynamics, nodes="all", repertoire=[Actions()]
+    )
     prior = DistanceDependent(0.1, coordinates=world.coordinates)
     chain = chain_of(problem, prior, 5)
     loglik = np.maximum(problem.loglik, -700.0)

@@ -28,6 +28,7 @@ from onlooker.metrics import circular_emd
 from onlooker.partitions import GaussianDecay, Potts
 from onlooker.partitions.geometry import Geometry, Similarity
 from onlooker.partitions.potts.exchange import Exchange, agreement, edges_of, swendsen_wang
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion
 
 PRIOR = Gamma(2.0, 2.0)
@@ -116,7 +117,7 @@ def example(seed: int) -> Problem:
     """Ten trajectories of a hundred states."""
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=seed)
-    return Problem.from_demonstrations(demos, world.dynamics)
+    return Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()])
 
 
 def chain_of(problem: Problem, prior: Potts, sweeps: int) -> Chain:

@@ -30,6 +30,7 @@ from onlooker.inference.draws import Draws
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
 from onlooker.partitions import DistanceDependent
+from onlooker.repertoire import Actions
 from onlooker.runs.header import describe_run
 
 _PARTS = 10  # that a chain's draws are stored in
@@ -91,7 +92,9 @@ def store_run(
     length = 100
     walks = np.cumsum(rng.normal(0, 0.01, (n_nodes // length, length, 2)), axis=1)
     walks += rng.random((len(walks), 1, 2))
-    problem = Problem.from_demonstrations(Demonstrations(list(walks)), dynamics)
+    problem = Problem.from_demonstrations(
+        Demonstrations(list(walks)), dynamics, repertoire=[Actions()]
+    )
     centres = rng.random((12, 2))
     target = Target(problem, DistanceDependent())
     schedule = Schedule(draws=n_draws, tune=100, chains=chains)

@@ -24,6 +24,7 @@ from onlooker.partitions import (
     PartitionPrior,
     Potts,
 )
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion
 
 CASES: dict[str, tuple[PartitionPrior, dict[str, bool]]] = {
@@ -60,7 +61,7 @@ def main(quick: bool = False) -> None:
     warnings.simplefilter("ignore")  # some of these do not converge: that is the point
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
-    problem = Problem.from_demonstrations(demos, world.dynamics)
+    problem = Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()])
     draws = 300 if quick else 2_000
     print_table(
         f"Effective samples a second, Example 1, 4 chains of {draws:,} draws",

@@ -27,6 +27,7 @@ from onlooker import Problem, sample
 from onlooker.diagnostics import check_convergence
 from onlooker.partitions import DistanceDependent, Mixing, Potts
 from onlooker.partitions.base import PartitionPrior
+from onlooker.repertoire import Actions
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
@@ -119,7 +120,7 @@ def main(quick: bool = False) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     world = CircularMotion()
     demos, _ = world.rollout(10, 100, random_state=0)
-    problem = Problem.from_demonstrations(demos, world.dynamics)
+    problem = Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()])
     rows = [row for name in PRIORS for row in after_sampling(name, problem, draws)]
     rows += [storing(name, problem, draws, 3 if quick else 7) for name in ("ddCRP", "mixing")]
     print_table(

@@ -3,9 +3,10 @@
     python -m benchmarks.check_anomaly [--seeds 20] [--only walks|left_out|worlds|faults]
 
 *Walks*: correlated random walks, Lévy walks and Ornstein-Uhlenbeck tracks, none of which the model
-can express, fitted with the defaults (actions from the tracks) with and without heading. Of new
-tracks of the same process about 5 % should have p < 0.05, by a reference of 60 tracks. *Left out*:
-the same by the 20 tracks of the fit, left out in turn. *Worlds*: both on Example 1, Example 2a and
+can express, fitted with the defaults (actions from the tracks) with the position as state, with
+heading, and with the state that `onlooker fit` chooses. Of new tracks of the same process about 5 %
+should have p < 0.05, by a reference of 60 tracks. *Left out*: the same by the 20 tracks of the fit,
+left out in turn. *Worlds*: both on Example 1, Example 2a and
 the storms, with what the model's own p-values say beside it. *Faults*: the share found at 5 %.
 """
 
@@ -24,10 +25,11 @@ from benchmarks._measure import print_table
 from onlooker import Demonstrations, Posterior, Problem, sample
 from onlooker.anomaly import AnomalyScores, leave_out, score
 from onlooker.checks import Array
+from onlooker.choosing.features import choose_state
 from onlooker.datasets import load_storms
 from onlooker.defaults import default_concentration, default_prior
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
-from onlooker.dynamics.features import Heading, with_features
+from onlooker.dynamics.features import with_features
 from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
 N_FITTED = 20
@@ -97,17 +99,22 @@ def fit(demos: Demonstrations, dynamics: Any, seed: int, prior: Any = None) -> P
 
 
 def fit_walks(
-    train: Demonstrations, heading: bool, seed: int
+    train: Demonstrations, names: tuple[str, ...] | None, seed: int
 ) -> tuple[Posterior, Callable[[Demonstrations], Demonstrations]]:
     """Actions from the tracks; and how other tracks become states of the posterior."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dynamics = DisplacementDynamics.from_demonstrations(train)
-    if not heading:
-        return fit(train, dynamics, seed), lambda demos: demos
-    features = [Heading(1.0)]
-    states, moving = with_features(train, features, dynamics)
-    return fit(states, moving, seed), lambda demos: with_features(demos, features, dynamics)[0]
+        choice = choose_state(train, dynamics, names, seed)
+    assert choice is not None
+
+    def as_states(demos: Demonstrations) -> Demonstrations:
+        return with_features(demos, choice.features, dynamics)[0] if choice.features else demos
+
+    moving = with_features(train, choice.features, dynamics)[1] if choice.features else dynamics
+    states = as_states(train)
+    prior = default_prior(states, moving, choice.metric)
+    return fit(states, moving, seed, prior), as_states
 
 
 def below(scores: AnomalyScores, column: str = "p_combined") -> float:
@@ -137,11 +144,11 @@ def left_out(seeds: int) -> None:
 def _walks(how: str, judge: Callable[..., AnomalyScores], seeds: int) -> None:
     rows = []
     for name, make in PROCESSES.items():
-        for heading in (False, True):
+        for names in ((), ("heading",), None):
             began, shares = time.perf_counter(), []
             for seed in range(seeds):
                 rng = np.random.default_rng([seed, 7])
-                posterior, as_states = fit_walks(make(N_FITTED, rng), heading, seed)
+                posterior, as_states = fit_walks(make(N_FITTED, rng), names, seed)
                 new, known = as_states(make(N_NEW, rng)), as_states(make(N_REFERENCE, rng))
                 found = judge(posterior, new, known, rng)
                 shares.append([below(found, column) for column in ("p_value", "p_combined")])
@@ -149,11 +156,12 @@ def _walks(how: str, judge: Callable[..., AnomalyScores], seeds: int) -> None:
             error = np.std(shares, axis=0) / np.sqrt(seeds)
             cells = [f"{m:.1%} ± {e:.1%}" for m, e in zip(mean, error, strict=True)]
             took = time.perf_counter() - began
-            rows.append([name, "yes" if heading else "no", *cells, f"{took:.0f}"])
+            state = "chosen" if names is None else ", ".join(("position", *names))
+            rows.append([name, state, *cells, f"{took:.0f}"])
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     print_table(
         f"New tracks with p < {LEVEL}, {how}; {seeds} seeds of {N_NEW} tracks",
-        ["process", "heading", "p_value", "p_combined", "s"],
+        ["process", "state", "p_value", "p_combined", "s"],
         rows,
     )
 

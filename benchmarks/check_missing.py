@@ -22,6 +22,7 @@ from onlooker import Problem, sample
 from onlooker.hyper import CONCENTRATION
 from onlooker.metrics import circular_emd
 from onlooker.partitions import Regions
+from onlooker.repertoire import Actions
 from onlooker.worlds import GridWorld
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -29,7 +30,9 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 def error_of(world: GridWorld, demos: Any, draws: int, seed: int) -> float:
     """Error of the posterior mean policy, all hyper-parameters inferred."""
-    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all")
+    problem = Problem.from_demonstrations(
+        demos, world.dynamics, nodes="all", repertoire=[Actions()]
+    )
     prior = Regions.inferred(coordinates=world.coordinates)
     posterior = sample(
         problem,

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from bare import bare_problem
 from chains import make_posterior
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Demonstrations, Problem, sample
+from onlooker import Demonstrations, sample
 from onlooker.diagnostics import (
     MIN_ESS,
     at_bounds,
@@ -376,7 +377,7 @@ def test_parameters_of_the_dynamics_have_bounds_too():
 def corner(draws=200, **options):
     """East then north, or north then east: nothing seen tells."""
     track = np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0]])
-    problem = Problem.from_demonstrations(
+    problem = bare_problem(
         Demonstrations([track], missing="infer"), DisplacementDynamics.compass(4, sigma=0.1)
     )
     return quick(problem, Mixing(2), draws=draws, **options)
@@ -408,7 +409,7 @@ def test_the_action_watched_is_at_an_unknown_state():
     compass = DisplacementDynamics.compass(4, sigma=0.1)
     demos = Demonstrations([track], missing="infer")
     for noise, transitions in ((None, [2, 3]), (0.1, [0, 1, 2, 3])):
-        problem = Problem.from_demonstrations(demos, compass, observation_noise=noise)
+        problem = bare_problem(demos, compass, observation_noise=noise)
         found = scalars(quick(problem, Mixing(2), draws=20))
         watched = [name for name in found if name.startswith("imputed[action")]
         assert watched[0] in [f"imputed[action {t}]" for t in transitions]
@@ -416,7 +417,7 @@ def test_the_action_watched_is_at_an_unknown_state():
 
 def test_an_unseen_integer_state_is_watched_by_its_likeliest():
     demos = Demonstrations([[0, -1, -1, 3, 4, -1, 0]] * 3, missing="infer")
-    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    problem = bare_problem(demos, ring_dynamics(6), nodes="all")
     posterior = quick(problem, Mixing(2), draws=20)
     found = {name: v for name, v in scalars(posterior).items() if name.startswith("imputed[state")}
     ((name, values),) = found.items()

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
-from onlooker import Demonstrations, Posterior, Problem, sample
+from onlooker import Demonstrations, Posterior, sample
 from onlooker import geography as geo
 from onlooker.dynamics import GeographicDynamics
 from onlooker.partitions import DistanceDependent, GaussianDecay
@@ -189,7 +190,7 @@ def test_actions_are_proposed_in_km_whatever_the_latitude():
 def test_a_stored_posterior_keeps_geographic_dynamics_and_noise(tmp_path):
     dynamics = GeographicDynamics([[100.0, 0.0], [0.0, 50.0]], [10.0, 20.0])
     demos = Demonstrations([[[0.0, 0.0], [0.9, 0.0], [0.9, 0.5], [1.8, 0.5]]])
-    problem = Problem.from_demonstrations(demos, dynamics)
+    problem = bare_problem(demos, dynamics)
     prior = DistanceDependent(decay=GaussianDecay(300.0, 0.01), metric="haversine")
     with pytest.warns(ConvergenceWarning):
         posterior = sample(problem, prior, draws=4, tune=2, chains=1, progress=False)
@@ -254,7 +255,7 @@ def test_new_states_are_placed_by_the_great_circle():
     demos = Demonstrations([places])
     with pytest.warns(ConvergenceWarning):
         posterior = sample(
-            Problem.from_demonstrations(demos, dynamics),
+            bare_problem(demos, dynamics),
             DistanceDependent(decay=GaussianDecay(400.0, 0.01), metric="haversine"),
             draws=5,
             tune=5,

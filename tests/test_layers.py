@@ -11,7 +11,8 @@ ROOMS = """
     reading demonstrations datasets
     dynamics planning metrics worlds repertoire missing problem
     partitions inference runs
-    prediction consensus diagnostics posterior sampling defaults recognizer baselines anomaly
+    prediction consensus diagnostics posterior sampling
+    choosing defaults recognizer baselines anomaly
     findings
     plot experiments fitting explorer cli
 """.split()  # noqa: SIM905

@@ -10,6 +10,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import onlooker
 from onlooker import Demonstrations, PolicyRecognizer
+from onlooker.defaults import default_model
+from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
@@ -23,8 +25,8 @@ STATES = np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
 
 def make(partition=None, **options):
     """A recognizer with little to do."""
-    options = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0} | options
-    return PolicyRecognizer(WORLD.dynamics, partition, **options)
+    given = {"draws": 30, "tune": 20, "chains": 2, "random_state": 0}
+    return PolicyRecognizer(WORLD.dynamics, partition, **(given | options))
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +69,36 @@ def test_the_strategy_is_a_parameter(fitted):
     )
 
 
-def test_without_a_partition_it_uses_the_distance_dependent_one():
-    default = make().fit(DEMOS)
-    assert isinstance(default.posterior_.prior, DistanceDependent)
-    assert default.get_params()["partition"] is None
+def test_what_is_left_out_is_the_default_model():
+    model = default_model(DEMOS, WORLD.dynamics)
+    fitted = make(draws=3, tune=3, chains=None).fit(list(DEMOS))
+    assert repr(fitted.posterior_.prior) == repr(model.prior)
+    assert fitted.posterior_.target.concentration == model.concentration == CONCENTRATION
+    assert fitted.posterior_.n_chains == model.chains == 4
+    assert fitted.posterior_.problem.behaviours == model.problem.behaviours
+    assert fitted.notes_ == model.notes
+    assert fitted.get_params()["partition"] is None
+
+
+def test_what_is_given_is_kept():
+    given = {"concentration": 0.3, "chains": 3}
+    model = default_model(DEMOS, WORLD.dynamics, prior=Mixing(2), nodes=STATES, **given)
+    assert isinstance(model.prior, Mixing)
+    assert (model.concentration, model.chains) == (0.3, 3)
+    assert model.problem.n_nodes == len(DEMOS.states) + len(STATES)
+    assert default_model(DEMOS, WORLD.dynamics, prior=Mixing(2)).concentration == 1.0
+
+
+def test_the_papers_settings_have_a_name():
+    paper = PolicyRecognizer.paper(WORLD.dynamics, draws=2, tune=2, random_state=0)
+    posterior = clone(paper).fit(DEMOS).posterior_
+    assert repr(posterior.prior) == repr(DistanceDependent())
+    assert posterior.target.concentration == 1.0
+    assert posterior.problem.policies is None
+    assert DistanceDependent.paper(2.0).decay == GaussianDecay(2.0, 0.01)
+    other = PolicyRecognizer.paper(WORLD.dynamics, Potts(3), concentration=2.0)
+    assert repr(other.partition) == repr(Potts(3))
+    assert other.concentration == 2.0
 
 
 @pytest.mark.filterwarnings("default::onlooker.warnings.ConvergenceWarning")

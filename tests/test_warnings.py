@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
 from onlooker import Demonstrations, Problem
 from onlooker.dynamics import DisplacementDynamics
@@ -18,14 +19,14 @@ METRES = Demonstrations([250.0 * track for track in DEMOS])
 
 def test_steps_that_no_action_explains_are_told_of_at_the_line_of_the_user():
     with pytest.warns(DynamicsMisfitWarning, match="sigma from what any action does") as told:
-        Problem.from_demonstrations(METRES, WORLD.dynamics)
+        bare_problem(METRES, WORLD.dynamics)
     assert told[0].filename == __file__
 
 
 @pytest.mark.parametrize("prior", [DistanceDependent(), Potts(3)], ids=["ddcrp", "potts"])
 def test_a_decay_in_other_units_is_told_of_with_one_that_fits(prior):
     dynamics = DisplacementDynamics.compass(24, step=250.0, sigma=50.0)
-    problem = Problem.from_demonstrations(METRES, dynamics)
+    problem = bare_problem(METRES, dynamics)
     with pytest.warns(GeometryWarning, match=r"decay=GaussianDecay\(1\.9e\+02"):
         prior.bind(problem)
 
@@ -35,7 +36,7 @@ def test_integer_states_without_coordinates_are_told_of(prior):
     world = GridWorld(5)
     demos, _ = world.rollout(20, 5, random_state=0)
     with pytest.warns(GeometryWarning, match="integer states without coordinates"):
-        prior.bind(Problem.from_demonstrations(demos, world.dynamics))
+        prior.bind(bare_problem(demos, world.dynamics))
 
 
 def test_the_papers_examples_give_no_cause_for_doubt():
@@ -43,8 +44,8 @@ def test_the_papers_examples_give_no_cause_for_doubt():
     demos, _ = grid.rollout(20, 5, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        DistanceDependent().bind(Problem.from_demonstrations(DEMOS, WORLD.dynamics))
-        problem = Problem.from_demonstrations(demos, grid.dynamics, nodes="all")
+        DistanceDependent().bind(bare_problem(DEMOS, WORLD.dynamics))
+        problem = bare_problem(demos, grid.dynamics, nodes="all")
         DistanceDependent(coordinates=grid.coordinates).bind(problem)
         Potts(3, metric=np.ones((25, 25)) - np.eye(25)).bind(problem)
         DistanceDependent(decay=GaussianDecay(2.0), coordinates=np.arange(25)).bind(problem)

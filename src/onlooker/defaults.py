@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-
-from onlooker.checks import Array, Setting, SettingError
-from onlooker.dynamics.base import position_dynamics, steps_between
+from onlooker.choosing.continuation import choose_continuation
+from onlooker.choosing.lengths import distances, typical_step
+from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
 from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
+from onlooker.partitions.places import ScaledAxes
+from onlooker.problem import Landmarks, Problem
+from onlooker.repertoire import Actions
 
 if TYPE_CHECKING:
-    from onlooker.demonstrations import Demonstrations
-    from onlooker.dynamics import TabularDynamics
     from onlooker.dynamics.base import Dynamics
+    from onlooker.hyper import Prior
+    from onlooker.partitions.base import Hyper
 
 CLUSTERS = 10
 """Of the priors that need their number."""
@@ -23,18 +25,139 @@ PRIOR = Regions.key
 """Of a model that names none."""
 SHARING = Gamma(1.0, 1.0)
 """γ of the priors that have one."""
-_MAX_STATES = 1_000  # of a finite space, up to which all distances are computed
 _MANY = 4_000  # nodes above which links go to the nearest ones only
 _NEAREST = 100
 
 
-def default_prior(demos: Demonstrations, dynamics: Dynamics) -> PartitionPrior[Any]:
+class Sizes(NamedTuple):
+    """How much is sampled, by default."""
+
+    chains: int = 4
+    tune: int = 500
+    draws: int = 1000
+
+
+WITH_LANDMARKS = Sizes(chains=8, tune=40, draws=40)
+"""More chains, since each sees other states, and short ones: what is predicted is their mean."""
+
+
+class DefaultModel(NamedTuple):
+    """What is sampled, and how much of it."""
+
+    problem: Problem
+    prior: PartitionPrior[Any]
+    concentration: Hyper | TotalMass
+    chains: int
+    tune: int
+    draws: int | Literal["auto"]
+    notes: list[str]
+    """What was chosen from the tracks, a sentence each."""
+
+
+def default_model(
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    *,
+    prior: PartitionPrior[Any] | None = None,
+    metric: Any = None,
+    concentration: Hyper | TotalMass | None = None,
+    chains: int | None = None,
+    tune: int | None = None,
+    draws: int | Literal["auto"] | None = None,
+    nodes: Any = None,
+    repertoire: Any = None,
+    observation_noise: float | Prior | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> DefaultModel:
+    """The default model of demonstrations; what is given stays as it is.
+
+    Parameters
+    ----------
+    demos, dynamics
+        What was seen, features of the states included, and how the world moves.
+    prior, concentration, chains, tune, draws
+        As in `sample`; None: chosen. How regions go on is chosen with the prior only, by short
+        chains (`onlooker.choosing.continuation`).
+    metric
+        Distances between states, for a prior that is chosen; None: Euclidean, on the Earth in km,
+        in steps in a finite space.
+    nodes, repertoire, observation_noise
+        As in `Problem.from_demonstrations`; without `nodes` and `repertoire`, these are chosen.
+    seed, n_jobs
+        Of the short chains, and of landmarks.
+    """
+    demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+    notes: list[str] = []
+    chosen = prior is None
+    if prior is None:
+        prior = default_prior(demos.split(), dynamics, metric)
+    problem = Problem.from_demonstrations(
+        demos,
+        dynamics,
+        _nodes(demos, prior, observation_noise, seed) if nodes is None else nodes,
+        observation_noise=observation_noise,
+        repertoire=default_repertoire(prior) if repertoire is None else repertoire,
+    )
+    concentration = default_concentration(prior) if concentration is None else concentration
+    if problem.landmarks is not None:
+        notes.append(_words(problem))
+    if chosen and isinstance(prior, Regions):
+        continuation, note = choose_continuation(
+            problem, prior, concentration, seed=seed, n_jobs=n_jobs
+        )
+        prior = replace(prior, continuation=continuation)
+        notes += [note] * bool(note)
+    sizes = default_sizes(problem)
+    return DefaultModel(
+        problem,
+        prior,
+        concentration,
+        sizes.chains if chains is None else chains,
+        sizes.tune if tune is None else tune,
+        sizes.draws if draws is None else draws,
+        notes,
+    )
+
+
+def _words(problem: Problem) -> str:
+    """What landmarks are, in a sentence."""
+    n = 0 if problem.landmarks is None else problem.landmarks.n
+    return (
+        f"{problem.n_nodes:,} distinct states: in each chain {n:,} of them, drawn at random, stand "
+        "for the others (nodes='visited' keeps all)."
+    )
+
+
+def _nodes(demos: Demonstrations, prior: PartitionPrior[Any], noise: Any, seed: int) -> Any:
+    return "visited" if noise is not None else default_nodes(demos, prior, seed)
+
+
+def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any], seed: int = 0) -> Any:
+    """Those seen, or, with `Regions`, landmarks where they are many.
+
+    All states of a finite space where some were not seen, which may be any.
+    """
+    if demos.is_discrete or demos.has_unseen or not isinstance(prior, Regions):
+        return "all" if demos.is_discrete and demos.has_unseen else "visited"
+    return Landmarks.for_states(len(demos.distinct()[0]), seed) or "visited"
+
+
+def default_sizes(problem: Problem) -> Sizes:
+    """How much is sampled."""
+    return Sizes() if problem.landmarks is None else WITH_LANDMARKS
+
+
+def default_prior(
+    demos: Demonstrations, dynamics: Dynamics, metric: Any = None
+) -> PartitionPrior[Any]:
     """Regions that share controllers, everything inferred, with a typical step to go by.
 
     In a finite space without coordinates distances are counted in steps; where it is too large
-    for that, states have no place and the Chinese restaurant process must do.
+    for that, states have no place and the Chinese restaurant process must do. A `metric` that is
+    given is kept.
     """
-    space = distances(demos, dynamics)
+    space = distances(demos, dynamics) if metric is None else metric
     if space is None:
         return ChineseRestaurant(**settings(ChineseRestaurant))
     return Regions(**_in_space(Regions, space, demos, dynamics))
@@ -45,6 +168,11 @@ def default_concentration(prior: PartitionPrior[Any]) -> float | TotalMass:
     return CONCENTRATION if isinstance(prior, Regions) else 1.0
 
 
+def default_repertoire(prior: PartitionPrior[Any]) -> Any:
+    """All that the dynamics offers where its masses are inferred; the paper's priors: actions."""
+    return "auto" if isinstance(prior, Regions) else [Actions()]
+
+
 def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:
     """Parameters of a prior that need no tracks."""
     known = {"n_clusters": CLUSTERS, "concentration": SHARING}
@@ -52,12 +180,16 @@ def settings(kind: type[PartitionPrior[Any]]) -> dict[str, Any]:
 
 
 def settings_from(
-    kind: type[PartitionPrior[Any]], demos: Demonstrations, dynamics: Dynamics
+    kind: type[PartitionPrior[Any]],
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    metric: Any = None,
 ) -> dict[str, Any]:
     """Parameters of a prior as the tracks suggest them."""
     if "decay" not in _names(kind):
         return settings(kind)
-    return _in_space(kind, distances(demos, dynamics), demos, dynamics)
+    space = distances(demos, dynamics) if metric is None else metric
+    return _in_space(kind, space, demos, dynamics)
 
 
 def _in_space(
@@ -65,7 +197,7 @@ def _in_space(
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
-    step = typical_step(demos, dynamics)
+    step = typical_step(demos, dynamics, space)
     given["decay"] = (
         Regions.inferred(step).decay if kind is Regions else replace(plain.decay, scale=step)
     )
@@ -73,7 +205,7 @@ def _in_space(
         return given
     given["metric"] = space
     many = len(demos.distinct()[0]) > _MANY
-    if many and plain.n_neighbors is None and isinstance(space, str):
+    if many and plain.n_neighbors is None and isinstance(space, str | ScaledAxes):
         given["n_neighbors"] = _NEAREST
     if "reassign" in _names(kind):
         given["reassign"] = int(not many)
@@ -82,45 +214,3 @@ def _in_space(
 
 def _names(kind: type[PartitionPrior[Any]]) -> list[str]:
     return [field.name for field in fields(kind)]  # type: ignore[arg-type]
-
-
-def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
-    """A metric for the states: its name, or a matrix; None where there is none."""
-    from onlooker.dynamics import GeographicDynamics
-
-    if not demos.is_discrete:
-        if not isinstance(position_dynamics(dynamics), GeographicDynamics):
-            return "euclidean"
-        return "haversine" if dynamics is position_dynamics(dynamics) else "chord"
-    table: Any = dynamics
-    few = getattr(table, "n_states", _MAX_STATES + 1) <= _MAX_STATES
-    return step_distances(table) if few else None
-
-
-def typical_step(demos: Demonstrations, dynamics: Dynamics) -> float:
-    """The median length of the steps that move; 1 in a finite space."""
-    if demos.is_discrete:
-        return 1.0
-    states, next_states = demos.transitions()
-    n_position = getattr(dynamics, "n_position", demos.n_dims)
-    before, after = states[:, :n_position], next_states[:, :n_position]
-    lengths = np.linalg.norm(steps_between(position_dynamics(dynamics), before, after), axis=1)
-    lengths = lengths[lengths > 0]
-    if not len(lengths):
-        raise SettingError(
-            "every step of the tracks stands still, so no length scale follows; give ",
-            Setting("scale"),
-        )
-    return float(np.median(lengths))
-
-
-def step_distances(dynamics: TabularDynamics) -> Array:
-    """``(S, S)``: fewest steps from one state to another, either way, whatever the actions."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
-    n = dynamics.n_states
-    linked = sum((matrix > 0 for matrix in dynamics.matrices), csr_array((n, n), dtype=bool))
-    apart = shortest_path(csr_array(linked, dtype=np.float64), directed=False, unweighted=True)
-    reached = np.isfinite(apart)
-    return np.where(reached, apart, apart[reached].max() + n)

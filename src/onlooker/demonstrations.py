@@ -24,7 +24,7 @@ from onlooker.reading.states import (
     refuse_no_list,
     require_same_kind,
 )
-from onlooker.reading.tracks import Tracks
+from onlooker.reading.tracks import Tracks, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +94,7 @@ class Demonstrations:
             None if tracks.names is None else read_only(tracks.names),
             None if tracks.times is None else read_only(tracks.times),
             tracks.reading,
+            None if tracks.rows is None else read_only(tracks.rows),
         )
 
     @classmethod
@@ -139,7 +140,10 @@ class Demonstrations:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         times = None if self.times is None else self.times[rows]
-        return self.from_tracks(Tracks(self.states[rows], offsets, self.names[chosen], times))
+        source = None if self.rows is None else self.rows[rows]
+        return self.from_tracks(
+            Tracks(self.states[rows], offsets, self.names[chosen], times, rows=source)
+        )
 
     def _trajectory(self, index: int) -> Array:
         if not -len(self) <= index < len(self):
@@ -194,6 +198,24 @@ class Demonstrations:
     def times(self) -> Array | None:
         """Time of each state in `states` (numbers, or NumPy dates in UTC), if it is known."""
         return self._tracks.times
+
+    @property
+    def rows(self) -> Array | None:
+        """Row of each state in the table that was read, from 0; None where states are no rows."""
+        return self._tracks.rows
+
+    def place(self, index: int) -> str:
+        """Where a state was recorded, such as "elk_07, step 3, 2024-05-03 14:00, row 812".
+
+        `index` is that of the state in `states`; steps and rows count from 0.
+        """
+        number = int(np.searchsorted(self.offsets, index, side="right")) - 1
+        name = str(self.names[number])
+        parts = [f"trajectory {name}" if name.isdecimal() else name]
+        parts.append(f"step {index - self.offsets[number]}")
+        parts += [] if self.times is None else [time_text(self.times[index])]
+        parts += [] if self.rows is None else [f"row {self.rows[index]}"]
+        return ", ".join(parts)
 
     @property
     def reading(self) -> ReadingSummary | None:
@@ -260,7 +282,8 @@ class Demonstrations:
 
     def with_states(self, states: Array) -> Self:
         """The same trajectories, names and times with other states, which are not checked."""
-        return self.from_tracks(Tracks(states, self.offsets, self._tracks.names, self.times))
+        own = self._tracks
+        return self.from_tracks(Tracks(states, own.offsets, own.names, own.times, rows=own.rows))
 
     def as_positions(self) -> Self:
         """Whole numbers as positions on a line."""

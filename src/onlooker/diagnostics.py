@@ -17,6 +17,7 @@ from scipy.special import entr
 
 from onlooker._version import __version__
 from onlooker.checks import Array
+from onlooker.consensus.stability import stability
 from onlooker.hyper import LogUniform, Prior
 from onlooker.warnings import ConvergenceWarning, warn
 
@@ -132,12 +133,14 @@ def scalars(posterior: Posterior) -> dict[str, Array]:
 def summary(posterior: Posterior) -> pd.DataFrame:
     """A table of `scalars`: mean, spread, Monte Carlo error, effective sample sizes and R-hat.
 
-    R-hat is split and rank-normalised; a single chain is compared with itself, part by part. A
-    scalar that never changed has none. What has settled is in ``attrs["settled"]``, in words.
+    R-hat is split and rank-normalised; a single chain is compared with itself, part by part, and
+    so is each of the chains that have landmarks of their own, whose posteriors differ. A scalar
+    that never changed has none. What has settled is in ``attrs["settled"]``, in words.
     """
     import pandas as pd
 
-    rows = {name: scalar_row(values) for name, values in scalars(posterior).items()}
+    row = each_by_itself if own_landmarks(posterior) else scalar_row
+    rows = {name: row(values) for name, values in scalars(posterior).items()}
     table = pd.DataFrame(rows).T
     table.attrs["settled"] = settled(table).sentence
     return table
@@ -163,6 +166,25 @@ def scalar_row(values: Array) -> dict[str, float]:
             "ess_tail": float(array_stats.ess(values, method="tail", prob=(0.05, 0.95))),
             "r_hat": float(array_stats.rhat(values if len(values) > 1 else _halves(values))),
         }
+
+
+def own_landmarks(posterior: Posterior) -> bool:
+    """Whether chains differ in which states are their nodes, and so in their posteriors."""
+    landmarks = posterior.problem.landmarks
+    return landmarks is not None and landmarks.per_chain and posterior.n_chains > 1
+
+
+def each_by_itself(values: Array) -> dict[str, float]:
+    """As `scalar_row` of all chains, but each compared with itself: the worst R-hat of any."""
+    rows = [scalar_row(chain[None]) for chain in values]
+    r_hats = [row["r_hat"] for row in rows if not np.isnan(row["r_hat"])]
+    ess = {name: float(np.nansum([row[name] for row in rows])) for name in ("ess_bulk", "ess_tail")}
+    found = scalar_row(values)
+    if np.isnan(found["r_hat"]):
+        return found
+    if not r_hats:  # every chain stands still, each at a place of its own
+        return found | {"r_hat": np.nan, "ess_bulk": np.nan, "ess_tail": np.nan}
+    return found | ess | {"r_hat": max(r_hats)}
 
 
 def _halves(values: Array) -> Array:
@@ -246,13 +268,22 @@ def settled(table: pd.DataFrame) -> Settled:
 
 
 def check_convergence(posterior: Posterior) -> None:
-    """Warn if R-hat exceeds 1.01 or the effective sample size is below 400."""
+    """Warn if R-hat exceeds 1.01 or the effective sample size is below 400.
+
+    Of chains with landmarks of their own, if half of them find another policy or another partition
+    than the other half.
+    """
     if too_few_draws(posterior):
         warn(
             f"{posterior.n_draws} draws are too few to tell whether the chains have converged; "
             "raise draws",
             ConvergenceWarning,
         )
+        return
+    if own_landmarks(posterior):
+        found = stability(posterior)
+        if found is not None and not (found.policy_agrees and found.partition_agrees):
+            warn(found.sentence, ConvergenceWarning)
         return
     table = summary(posterior)
     problems = []

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from onlooker.checks import Array
+from onlooker.defaults import default_model
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import Prior, TotalMass
 from onlooker.partitions import DistanceDependent
 from onlooker.partitions.base import Hyper, PartitionPrior, Strategy
 from onlooker.problem.problem import Problem
+from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 
 if TYPE_CHECKING:
@@ -25,20 +27,27 @@ if TYPE_CHECKING:
 class PolicyRecognizer(BaseEstimator):  # type: ignore[misc]
     """Recognise the policy behind demonstrations.
 
+    Whatever is None is chosen from the demonstrations, as `onlooker fit` does: regions that share
+    controllers, everything inferred (`onlooker.defaults.default_model`). The paper's settings are
+    `PolicyRecognizer.paper`.
+
     Parameters
     ----------
     dynamics
         The model of the world.
     partition
-        The prior over partitions of the states; None: ``DistanceDependent()``. A grid search
-        reaches into one that is given: ``partition__beta``, ``partition__decay__scale``.
-    nodes, observation_noise
-        Which states carry an indicator, and the noise that positions were seen with: see
-        `Problem.from_demonstrations`.
+        The prior over partitions of the states; None: chosen. A grid search reaches into one that
+        is given: ``partition__beta``, ``partition__decay__scale``.
+    nodes, observation_noise, repertoire
+        Which states carry an indicator, the noise that positions were seen with, and what
+        controllers are distributions over: see `Problem.from_demonstrations`. Without a
+        repertoire, all behaviours that apply with `Regions`, and bare actions with any other prior.
     extrapolate
         How the policy is continued to states that were not seen: see `Posterior.policy`.
-    concentration, collapsed, draws, tune, chains, thin, n_jobs, progress, store, resume, \
-client, random_state, max_minutes
+    concentration
+        See `onlooker.sample`; None: inferred with `Regions`, 1 with any other prior.
+    chains, collapsed, draws, tune, thin, n_jobs, progress, store, resume, client, random_state, \
+max_minutes
         See `onlooker.sample`.
 
     Attributes
@@ -49,6 +58,8 @@ client, random_state, max_minutes
         What was inferred.
     n_actions_ : int
         Number of actions.
+    notes_ : list of str
+        What was chosen from the demonstrations, a sentence each.
 
     Examples
     --------
@@ -63,19 +74,20 @@ client, random_state, max_minutes
     posterior_: Posterior
     problem_: Problem
     n_actions_: int
+    notes_: list[str]
 
     def __init__(
         self,
         dynamics: Dynamics,
         partition: PartitionPrior[Any] | None = None,
         *,
-        nodes: Literal["visited", "all"] | Any = "visited",
+        nodes: Literal["visited", "all"] | Any | None = None,
         extrapolate: Strategy | None = None,
-        concentration: Hyper | TotalMass = 1.0,
+        concentration: Hyper | TotalMass | None = None,
         collapsed: bool = True,
-        draws: int | Literal["auto"] = 1000,
-        tune: int = 500,
-        chains: int = 4,
+        draws: int | Literal["auto"] | None = None,
+        tune: int | None = None,
+        chains: int | None = None,
         thin: int = 1,
         n_jobs: int | None = None,
         progress: bool = False,
@@ -84,6 +96,7 @@ client, random_state, max_minutes
         client: Any = None,
         random_state: Any = None,
         observation_noise: float | Prior | None = None,
+        repertoire: Any = None,
         max_minutes: float = 30.0,
     ) -> None:
         self.dynamics = dynamics
@@ -103,25 +116,57 @@ client, random_state, max_minutes
         self.client = client
         self.random_state = random_state
         self.observation_noise = observation_noise
+        self.repertoire = repertoire
         self.max_minutes = max_minutes
+
+    @classmethod
+    def paper(
+        cls, dynamics: Dynamics, partition: PartitionPrior[Any] | None = None, **options: Any
+    ) -> Self:
+        """The paper's settings: bare actions, α = 1, and the distance-dependent prior.
+
+        Parameters
+        ----------
+        dynamics
+            The model of the world.
+        partition
+            Another prior of the paper's; None: `DistanceDependent.paper`, for steps of length 1.
+        **options
+            Other parameters.
+        """
+        papers: dict[str, Any] = {"concentration": 1.0, "repertoire": [Actions()]}
+        partition = DistanceDependent.paper() if partition is None else partition
+        return cls(dynamics, partition, **(papers | options))
 
     def fit(self, demos: Any, y: None = None) -> Self:
         """Sample the posterior given demonstrations.
 
         A `Demonstrations`, whose unseen states are inferred, or a list of arrays.
         """
-        self.problem_ = Problem.from_demonstrations(
-            demos, self.dynamics, self.nodes, observation_noise=self.observation_noise
-        )
-        self.n_actions_ = self.problem_.n_actions
-        self.posterior_ = sample(
-            self.problem_,
-            DistanceDependent() if self.partition is None else self.partition,
+        model = default_model(
+            demos,
+            self.dynamics,
+            prior=self.partition,
             concentration=self.concentration,
-            collapsed=self.collapsed,
-            draws=self.draws,
-            tune=self.tune,
             chains=self.chains,
+            tune=self.tune,
+            draws=self.draws,
+            nodes=self.nodes,
+            observation_noise=self.observation_noise,
+            n_jobs=self.n_jobs,
+            repertoire=self.repertoire,
+        )
+        self.problem_ = model.problem
+        self.n_actions_ = model.problem.n_actions
+        self.notes_ = model.notes
+        self.posterior_ = sample(
+            model.problem,
+            model.prior,
+            concentration=model.concentration,
+            collapsed=self.collapsed,
+            draws=model.draws,
+            tune=model.tune,
+            chains=model.chains,
             thin=self.thin,
             random_state=self.random_state,
             n_jobs=self.n_jobs,

@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from scipy.stats import kstest
 from small_runs import quick
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.anomaly import TrajectoryScores, score, score_policy
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.partitions import Uniform
@@ -210,7 +211,7 @@ def p_values_of_unseen_policies(seed, n_runs, **options):
     for _ in range(n_runs):
         theta = rng.dirichlet(np.ones(N_ACTIONS))
         seen, new = jumps(theta, 16, rng), jumps(theta, 81, rng)
-        problem = Problem.from_demonstrations([seen], JUMPS, nodes="all")
+        problem = bare_problem([seen], JUMPS, nodes="all")
         posterior = quick(problem, Uniform(1), draws=2, tune=0, chains=1)
         found = score(
             posterior, [new], n_replicates=60, max_replicates=60, random_state=rng, **options

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from scored_walks import COMPASS, east, eastward
 from small_runs import quick
 
@@ -18,7 +19,7 @@ def fitted(demos, dynamics, prior=None, **options):
     """The default model with short chains."""
     prior = default_prior(demos, dynamics) if prior is None else prior
     options = {"draws": 30, "tune": 50} | options
-    problem = Problem.from_demonstrations(demos, dynamics)
+    problem = bare_problem(demos, dynamics)
     return quick(problem, prior, concentration=default_concentration(prior), **options)
 
 

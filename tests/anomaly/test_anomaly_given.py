@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from bare import bare_problem
 from scored_walks import COMPASS, Simulated, east, eastward, score_east, walk
 from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
@@ -113,9 +114,8 @@ def test_a_recognizer_and_any_estimator_are_taken_too():
 
 
 def recognizer_problem(demos):
-    from onlooker import Problem
 
-    return Problem.from_demonstrations(demos, COMPASS)
+    return bare_problem(demos, COMPASS)
 
 
 # -- in and out ---------------------------------------------------------------------------------

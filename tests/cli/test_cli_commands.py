@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from bare import bare_problem
 from click.testing import CliRunner
 
 from onlooker import Posterior, Problem, sample
@@ -25,6 +26,7 @@ from onlooker.worlds import CircularMotion
 
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
 SMALL = ["--draws", "12", "--tune", "10", "--chains", "2", "--jobs", "1"]
+SMALL += ["--repertoire", "actions"]
 
 
 def run(*words):
@@ -89,7 +91,7 @@ def test_predict_tells_the_distribution_at_a_state(folder):
     result = run("predict", folder / "run", "--at", "1.0,2.0")
     assert result.exit_code == 0, result.output
     assert re.search(
-        r"^State 1, 2, of controller \d+, nearest seen state [\d.]+ away:$", result.stdout, re.M
+        r"^State \(1, 2\), of controller \d+, nearest seen state [\d.]+ away:$", result.stdout, re.M
     )
     assert re.search(r"^[\d.]+° +0\.\d{3} +0\.\d{3} +[01]\.\d{3}$", result.stdout, re.M)
 
@@ -192,9 +194,10 @@ def test_summary_tells_data_model_and_trust(folder):
     assert result.exit_code == 0, result.output
     for told in (
         "6 trajectories, 300 distinct states, 294 transitions.",
-        "16 actions in 2 dimensions",
+        "Actions: 16 directions × steps of ",
         "they explain ",
-        "Prior: Regions(",
+        "Prior: regions (self-link weight ν, sharing γ, length scale of the decay inferred).",
+        "Concentration of the controllers: inferred.",
         "2 chains of 12 after 10 sweeps, seed 0.",
         " controllers",
         "The consensus partition has ",
@@ -241,7 +244,7 @@ def test_a_run_made_in_python_is_summarised_too(tmp_path):
     for path in (tmp_path / "run", tmp_path / "run.npz"):
         result = run("summary", path)
         assert result.exit_code == 0, result.output
-        assert "Dynamics: not stored" in result.stdout
+        assert "Actions: not stored" in result.stdout
         assert "too few to compare" in result.stdout
 
 
@@ -330,9 +333,11 @@ def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
     at = next(i for i, line in enumerate(lines) if line.startswith("trajectory"))
     first_two = {line[:5] for line in lines[at + 1 : at + 3]}
     assert first_two == {"new 2", "new 3"}
-    assert "Alarm: steps that no action explains, worst first: 1 of 196" in result.stdout
-    assert "  new 2, step 24: " in result.stdout
-    assert re.search(r"^  new 3: other actions from step \d+", result.stdout, re.M)
+    assert "Alarm: no action explains 1 of 196 steps; the worst first; rows count" in result.stdout
+    assert re.search(r"^  new 2, step 24, (time \d+, )?row \d+: ", result.stdout, re.M)
+    assert re.search(
+        r"^  new 3, step \d+, .*row \d+: other actions from there", result.stdout, re.M
+    )
 
 
 def test_anomaly_as_json_and_csv(folder, tmp_path):
@@ -384,7 +389,7 @@ def test_other_columns_can_be_named(folder, tmp_path):
 
 def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):
     demos, _ = CircularMotion().rollout(2, 20, random_state=0)
-    problem = Problem.from_demonstrations(demos, DisplacementDynamics.compass(8))
+    problem = bare_problem(demos, DisplacementDynamics.compass(8))
     with pytest.warns(ConvergenceWarning):
         sample(
             problem, ChineseRestaurant(), draws=2, tune=1, chains=1, progress=False,

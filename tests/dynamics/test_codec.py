@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Posterior, sample
 from onlooker.dynamics import (
     DisplacementDynamics,
     GeographicDynamics,
@@ -154,7 +155,7 @@ def test_a_stored_run_with_features_needs_nothing_else(tmp_path):
 
     track = np.cumsum(rng(0).normal(0, 1, size=(20, 2)), axis=0)
     demos, dynamics = with_features([track], [Heading(0.5)], DisplacementDynamics.compass(4))
-    problem = Problem.from_demonstrations(demos, dynamics)
+    problem = bare_problem(demos, dynamics)
     sample(
         problem, ChineseRestaurant(), draws=4, tune=2, chains=1, random_state=0, progress=False,
         store=tmp_path / "run",

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from onlooker import Demonstrations
@@ -30,8 +31,30 @@ def test_the_coverage_can_be_read_by_machines():
     content = json.loads(json.dumps(dynamics.coverage([[0.0, 1.0, 2.5]]).to_dict()))
     assert content["share"] == 0.5
     assert content["unexplained"] == [
-        {"transition": 1, "trajectory": 0, "step": 1, "misfit": pytest.approx(5.0)}
+        {
+            "transition": 1,
+            "trajectory": 0,
+            "step": 1,
+            "place": "trajectory 0, step 1",
+            "misfit": pytest.approx(5.0),
+        }
     ]
+
+
+def test_an_unexplained_step_is_named_by_its_trajectory_its_time_and_its_row():
+    times = ["2024-05-03 14:00", "2024-05-03 12:00", "2024-05-03 13:00:07", "2024-05-03 10:00"]
+    frame = pd.DataFrame(
+        {"animal": ["elk_07"] * 3 + ["elk_08"] * 1, "t": times, "x": [9.0, 0.0, 1.0, 5.0]}
+    )
+    frame.loc[4] = ["elk_08", "2024-05-03 11:00", 6.0]
+    demos = Demonstrations.from_dataframe(frame, "x", trajectory="animal", time="t")
+    coverage = DisplacementDynamics([[1.0], [-1.0]], 0.1).coverage(demos)
+    assert "\n  elk_07, step 1, 2024-05-03 13:00:07, row 2: 70 sigma" in str(coverage)
+    assert "rows count from 0" in str(coverage)
+    assert demos.place(3) == demos[[1]].place(0) == "elk_08, step 0, 2024-05-03 10:00, row 3"
+    np.testing.assert_array_equal(demos.rows, [1, 2, 0, 3, 4])
+    resampled = Demonstrations.from_dataframe(frame, "x", "animal", "t", gaps="resample")
+    assert resampled.rows is None  # a state of the grid stands in no row
 
 
 def test_a_thousandth_of_what_actions_do_counts_as_unexplained():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.stats
+from bare import bare_problem
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import (
     DisplacementDynamics,
     Dynamics,
@@ -234,7 +235,7 @@ def test_ten_thousand_sparse_states_never_become_a_dense_cube():
         states = np.arange(n_states)
         drawn = dynamics.sample(states, rng.integers(n_actions, size=n_states), rng)
         demos = Demonstrations(np.column_stack([states, drawn]).tolist())
-        problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
+        problem = bare_problem(demos, dynamics, nodes="all")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

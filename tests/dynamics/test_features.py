@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
 import onlooker.dynamics.features
-from onlooker import Demonstrations, Problem, sample
+from onlooker import Demonstrations, sample
 from onlooker.dynamics import DisplacementDynamics, Dynamics, GeographicDynamics
 from onlooker.dynamics.features import (
     Cycle,
@@ -124,11 +125,9 @@ def test_heading_tells_two_ways_through_one_place_apart():
     options = {"draws": 20, "tune": 30, "chains": 1, "progress": False, "random_state": 0}
     prior = DistanceDependent(decay=GaussianDecay(3.0, 0.001))
     with pytest.warns(ConvergenceWarning):
-        blind = sample(
-            Problem.from_demonstrations(Demonstrations(tracks), compass), prior, **options
-        )
+        blind = sample(bare_problem(Demonstrations(tracks), compass), prior, **options)
     with pytest.warns(ConvergenceWarning):
-        seeing = sample(Problem.from_demonstrations(demos, dynamics), prior, **options)
+        seeing = sample(bare_problem(demos, dynamics), prior, **options)
     east = dynamics.join([[0.1, 0.0]], moves=[[1.0, 0.0]])
     west = dynamics.join([[0.1, 0.0]], moves=[[-1.0, 0.0]])
     assert seeing.policy(east)[0, 0] > 0.9

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from scipy import stats
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import Dynamics, GymnasiumDynamics, PerturbedDynamics, TabularDynamics
 from onlooker.dynamics.actions import action_names
 from onlooker.planning import value_iteration
@@ -300,7 +301,7 @@ def test_an_environment_that_moves_its_state_in_place_starts_every_action_anew()
 def test_simulated_transitions_make_a_problem():
     env, demos, actions = mountain_car(2, 30)
     dynamics = GymnasiumDynamics.from_demonstrations(env, demos)
-    problem = Problem.from_demonstrations(demos, dynamics)
+    problem = bare_problem(demos, dynamics)
     np.testing.assert_array_equal(problem.loglik.argmax(axis=1), np.concatenate(actions))
     twin = pickle.loads(pickle.dumps(dynamics))
     np.testing.assert_array_equal(twin.log_likelihood(*demos.transitions()), problem.loglik)

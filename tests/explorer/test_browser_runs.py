@@ -56,7 +56,7 @@ def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, views, 
         rows = list(csv.DictReader(file))
     view = views["plane"]
     assert [int(row["controller"]) - 1 for row in rows] == view.posterior.partition().tolist()
-    assert float(rows[3]["action_2"]) == pytest.approx(view.policy[3, 2], rel=1e-5)
+    assert float(rows[3][f"p {view.action_names[2]}"]) == pytest.approx(view.policy[3, 2], rel=1e-5)
     assert float(rows[3]["x"]) == view.posterior.problem.states[3, 0]
 
 

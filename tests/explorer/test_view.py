@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from pictured_runs import KINDS
 from small_runs import made_up, plane_problem, quick, ring_problem
 
@@ -172,7 +173,8 @@ def test_a_prior_that_is_read_is_rounded_and_the_call_is_exact():
     prior = DistanceDependent(decay=GaussianDecay(scale, offset=1.23456789e-07))
     view = made_up_view(prior=prior, n_draws=3)
     seen = overview(view)["run"]
-    assert "scale=1.007, offset=1.235e-07" in seen["prior"]
+    assert "length scale of the decay 1.007" in seen["prior"]
+    assert "self-link weight ν inferred" in seen["prior"]
     assert f"scale={scale}, offset=1.23456789e-07" in seen["call"]
 
 
@@ -293,7 +295,7 @@ def test_dynamics_that_are_code_cost_the_arrows_and_no_more(tmp_path):
         def sample(self, states, actions, rng):
             return states
 
-    problem = Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]]], Own())
+    problem = bare_problem([[[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]]], Own())
     view = stored_view(problem, ChineseRestaurant(), tmp_path / "run")
     seen = json.loads(to_json(overview(view)))
     assert seen["space"]["moves"] is seen["node_moves"] is seen["anomaly"] is None
@@ -323,7 +325,7 @@ def test_nothing_is_computed_from_the_first_guess_of_unseen_states(tmp_path):
 def named_problem(names):
     compass = DisplacementDynamics.compass(4)
     walks = [[[0.0, 0.0], [1.0, 0.1 * k], [2.0, 0.2 * k]] for k in range(1, 4)]
-    return Problem.from_demonstrations(Demonstrations(walks, names=names), compass)
+    return bare_problem(Demonstrations(walks, names=names), compass)
 
 
 @pytest.mark.parametrize("names", [["deer07", "deer08", "Ærø"], ["3", "1", "2"]])

@@ -18,7 +18,7 @@ from onlooker.findings.names import (
     axis_names,
     coordinate,
     decimals,
-    rounded,
+    place_text,
     scalar_name,
     short_repr,
 )
@@ -80,12 +80,22 @@ def test_features_have_names():
 
 
 def test_scalars_of_the_summary_have_words():
-    prior = DistanceDependent()
-    assert scalar_name(prior, "nu") == "self-link weight ν"
-    assert scalar_name(prior, "scale") == "length scale of the decay"
-    assert scalar_name(prior, "sigma") == "noise of a step σ"
-    assert scalar_name(prior, "drift") == "drift"  # a parameter of the user's own dynamics
-    assert scalar_name(prior, "policy[node 3, action 1]") == "probability of action 1 at node 3"
+    def words(name):
+        return scalar_name(
+            DistanceDependent(), name, lambda node: f"({node}, 0)", ["left", "right"]
+        )
+
+    assert words("nu") == "self-link weight ν"
+    assert words("scale") == "length scale of the decay"
+    assert words("sigma") == "noise of a step σ"
+    assert words("drift") == "drift"  # a parameter of the user's own dynamics
+    assert words("policy[node 3, action 1]") == "probability of right at (3, 0)"
+
+
+def test_a_place_has_the_digits_that_it_needs_and_on_earth_its_sides():
+    assert place_text([4.951, -0.1], [1, 3], geographic=False) == "(5, -0.1)"
+    assert place_text([-61.87, 21.86], [1, 1], geographic=True) == "(61.9°W, 21.9°N)"
+    assert place_text([298.13, -21.86, 7.0], [1, 1, 0], geographic=True) == "(61.9°W, 21.9°S, 7)"
 
 
 def test_a_short_repr_has_what_is_not_default_and_no_array():
@@ -95,4 +105,3 @@ def test_a_short_repr_has_what_is_not_default_and_no_array():
     text = short_repr(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
     decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
     assert text == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
-    assert rounded("Potts(n_clusters=12345, beta=1.6)") == "Potts(n_clusters=12345, beta=1.6)"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Demonstrations, Posterior, Problem
+from onlooker import Demonstrations, Posterior
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record
 from onlooker.partitions import ChineseRestaurant, DistanceDependent
@@ -94,7 +95,7 @@ def test_a_run_that_was_stopped_or_is_sampled_says_so_in_its_notes(store):
 
 def test_visits_are_averaged_over_the_draws_where_states_are_unseen():
     demos = Demonstrations([[0, 1, -1, -1, 4, 5], [5, -1, -1, 2, 1, 0]], missing="infer")
-    problem = Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all")
+    problem = bare_problem(demos, ring_dynamics(6), nodes="all")
     run = OpenedRun.of(quick(problem, ChineseRestaurant()))
     drawn = run.posterior.imputed.reshape(-1, 4)
     starts = [[0, 1, a, b, 4, 5, c, d, 2, 1] for a, b, c, d in drawn]

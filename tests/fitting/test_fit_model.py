@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from small_runs import walk
 
 from onlooker import Demonstrations
-from onlooker.defaults import SHARING, default_prior, step_distances, typical_step
+from onlooker.choosing.lengths import step_distances, typical_step
+from onlooker.defaults import SHARING, default_prior
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.fitting.building import make_prior
@@ -21,6 +23,7 @@ from onlooker.partitions import (
     Regions,
 )
 from onlooker.partitions.continuation import Continuation
+from onlooker.partitions.places import ScaledAxes
 
 # -- the model ------------------------------------------------------------------------------------
 
@@ -81,7 +84,18 @@ def test_distances_with_features_on_the_earth_are_chords():
     demos, dynamics = with_features(TRACK, [Heading(1.0)], earth)
     assert default_prior(TRACK, earth).metric == "haversine"
     assert default_prior(demos, dynamics).metric == "chord"
-    assert default_prior(demos, dynamics).decay.scale == default_prior(TRACK, earth).decay.scale
+
+
+def test_with_features_the_reach_is_no_less_than_the_spacing_of_states():
+    far, dynamics = with_features(TRACK, [Heading(50.0)], COMPASS)
+    apart = np.sort(cdist(far.states, far.states), axis=1)[:, 8]
+    spacing = np.median(apart) / np.sqrt(8)
+    assert spacing > typical_step(TRACK, COMPASS)
+    assert typical_step(far, dynamics) == pytest.approx(spacing)
+    near, dynamics = with_features(TRACK, [Heading(1e-6)], COMPASS)
+    assert typical_step(near, dynamics) == typical_step(TRACK, COMPASS)
+    half = ScaledAxes((0.5, 0.5))
+    assert typical_step(TRACK, COMPASS, half) == pytest.approx(typical_step(TRACK, COMPASS) / 2)
 
 
 def test_steps_between_states_are_counted_either_way_and_islands_are_far():

@@ -28,8 +28,10 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
+from onlooker.repertoire import Actions
 
 GOLDEN = Path(__file__).with_name("draws.json")
+bare_problem = partial(Problem.from_demonstrations, repertoire=[Actions()])
 COMPASS = DisplacementDynamics.compass(6, step=1.0, sigma=0.4)
 near_links = partial(DistanceDependent, start="nearest")
 inferred = partial(DistanceDependent.inferred, start="nearest")
@@ -108,12 +110,12 @@ def hidden(trajectories: list[np.ndarray], share: float, mark: float) -> Demonst
 
 
 def plane() -> Problem:
-    return Problem.from_demonstrations(walks(4, 15, 3), COMPASS)
+    return bare_problem(walks(4, 15, 3), COMPASS)
 
 
 def grid() -> Problem:
     """States that are visited often."""
-    return Problem.from_demonstrations(ring_walks(), ring())
+    return bare_problem(ring_walks(), ring())
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
@@ -142,13 +144,13 @@ def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
         ),
         "grid, ddcrp, alpha inferred": (grid, on_ring, {"concentration": alpha, "thin": 2}),
     }
-    gaps = lambda: Problem.from_demonstrations(  # noqa: E731
+    gaps = lambda: bare_problem(  # noqa: E731
         hidden(ring_walks(), 0.25, -1), ring(), nodes="all"
     )
-    holes = lambda: Problem.from_demonstrations(  # noqa: E731
+    holes = lambda: bare_problem(  # noqa: E731
         hidden(walks(4, 15, 3), 0.2, np.nan), COMPASS
     )
-    noisy = lambda: Problem.from_demonstrations(  # noqa: E731
+    noisy = lambda: bare_problem(  # noqa: E731
         walks(4, 15, 3), COMPASS, observation_noise=LogUniform(0.05, 0.5)
     )
     more["unseen in a table, mixing"] = (gaps, Mixing(3), {})
@@ -161,9 +163,9 @@ def cases() -> Iterator[tuple[str, Callable[[], Posterior]]]:
     steps = COMPASS.steps
     unknown = DisplacementDynamics(steps, LogUniform(0.1, 2.0), step=LogUniform(0.5, 2.0))
     slippery = SlipperyDynamics(ring(), TabularDynamics(np.full((7, 3, 7), 1 / 7)), Beta(2, 1))
-    moving = lambda: Problem.from_demonstrations(walks(4, 15, 3), unknown)  # noqa: E731
-    slipping = lambda: Problem.from_demonstrations(ring_walks(), slippery)  # noqa: E731
-    lost = lambda: Problem.from_demonstrations(  # noqa: E731
+    moving = lambda: bare_problem(walks(4, 15, 3), unknown)  # noqa: E731
+    slipping = lambda: bare_problem(ring_walks(), slippery)  # noqa: E731
+    lost = lambda: bare_problem(  # noqa: E731
         hidden(walks(4, 15, 3), 0.2, np.nan), unknown
     )
     more["unknown noise and step, mixing"] = (moving, Mixing(3), {})

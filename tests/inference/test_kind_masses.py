@@ -5,6 +5,7 @@ import math
 import exact
 import numpy as np
 import pytest
+from bare import bare_problem
 from chains import draws_of, make_chain
 from enumerated_regions import MORE, Case, many_visits
 from naive_regions import log_dm
@@ -23,6 +24,7 @@ from onlooker.partitions import (
     Regions,
 )
 from onlooker.repertoire import Actions, Blurs
+from onlooker.repertoire.making import make_policies
 from onlooker.warnings import ConvergenceWarning
 
 SWEEPS = 6_000
@@ -243,8 +245,10 @@ def quiet(*arguments, **options):
 def test_a_repertoire_of_bare_actions_gives_the_draws_of_none(prior, concentration):
     compass = DisplacementDynamics.compass(8, sigma=0.4)
     problems = [
-        Problem.from_demonstrations(tracks(), compass, repertoire=repertoire)
-        for repertoire in (None, [Actions()])
+        bare_problem(tracks(), compass),
+        Problem.from_demonstrations(
+            tracks(), compass, repertoire=make_policies([Actions()], compass, tracks())
+        ),
     ]
     runs = [quiet(p, prior, concentration, random_state=3).draws.arrays for p in problems]
     assert runs[0].keys() == runs[1].keys()

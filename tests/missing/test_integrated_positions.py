@@ -7,10 +7,11 @@ import exact
 import numpy as np
 import pytest
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
+from bare import bare_problem
 from naive_positions import NaiveWalk, log_seen
 from unseen_states import ALPHA, MODELS, run
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.gibbs.arrays import count
 from onlooker.inference import unseen
@@ -197,7 +198,7 @@ TRACKS = {
 def drawn(name, sigma, model="mixing", **options):
     trajectories, steps, noise = TRACKS[name]
     tracks = [np.array(track, dtype=float) for track in trajectories]
-    problem = Problem.from_demonstrations(
+    problem = bare_problem(
         Demonstrations([track + 10 * k for k, track in enumerate(tracks)], missing="infer"),
         DisplacementDynamics(steps, sigma),
         observation_noise=noise or None,

@@ -6,10 +6,11 @@ import exact
 import numpy as np
 import pytest
 from agreement import _action_numbers, _discrepancies, _Group, _label_numbers
+from bare import bare_problem
 from scipy.special import logsumexp
 from unseen_states import ALPHA, MODELS, run
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.inference import unseen
 from onlooker.missing import paths
@@ -83,7 +84,7 @@ def discrepancies(draws, oracle, paths_of):
 )
 def test_unseen_states_match_the_enumerated_posterior(name, collapsed):
     prior, model, options = MODELS[name]
-    problem = Problem.from_demonstrations(Demonstrations(SEEN, missing="infer"), TABLE, nodes="all")
+    problem = bare_problem(Demonstrations(SEEN, missing="infer"), TABLE, nodes="all")
     draws = run(problem, prior, collapsed=collapsed)
     assert discrepancies(draws, *enumerated(model, options)) == []
 
@@ -92,9 +93,7 @@ def test_impossible_moves_are_never_imputed():
     table = np.array([[[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]]] * 3)
     table[:, 1] = [0.0, 0.3, 0.7]
     dynamics = TabularDynamics(TabularDynamics(table).matrices)
-    problem = Problem.from_demonstrations(
-        Demonstrations(SEEN, missing="infer"), dynamics, nodes="all"
-    )
+    problem = bare_problem(Demonstrations(SEEN, missing="infer"), dynamics, nodes="all")
     draws = run(problem, Mixing(2, 0.8), sweeps=3_000)
     _, model, options = MODELS["mixing"]
     assert discrepancies(draws, *enumerated(model, options, dynamics)) == []
@@ -135,7 +134,7 @@ def _impute(chain):
 def loops():
     """What imputation gets wrong by itself: with one cluster it draws all there is to draw."""
     demos = Demonstrations(LOOPS, missing="infer")
-    problem = Problem.from_demonstrations(demos, STAY_OR_SWAP, nodes="all")
+    problem = bare_problem(demos, STAY_OR_SWAP, nodes="all")
     draws = run(problem, Mixing(1, 1.0), alpha=8.0, sweeps=5_000, step=_impute)
     options = {"n_clusters": 1, "gamma": 1.0}
     return discrepancies(draws, *enumerated("mixing", options, STAY_OR_SWAP, LOOPS, alpha=8.0))
@@ -213,6 +212,4 @@ def test_paths_are_those_of_the_twin():
 def test_a_gap_that_no_action_bridges_is_named():
     stay = TabularDynamics(np.eye(3)[:, None, :].repeat(2, axis=1))
     with pytest.raises(ValueError, match="from state 1 to 2 in 2 steps"):
-        Problem.from_demonstrations(
-            Demonstrations([[0, 0], [1, -1, 2]], missing="infer"), stay, nodes="all"
-        )
+        bare_problem(Demonstrations([[0, 0], [1, -1, 2]], missing="infer"), stay, nodes="all")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import scipy.stats
 from agreement import _discrepancies, _Group
+from bare import bare_problem
 from unseen_states import ALPHA, MODELS, run
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import LogUniform
 from onlooker.missing.positions import draw_positions
@@ -101,7 +102,7 @@ def gap_oracle(grid, track, node_of, name, options, sigma=SIGMA):
 def test_an_unseen_position_matches_the_enumerated_posterior(name):
     track = np.array([[0.0], [1.1], [np.nan], [1.6], [1.0]])
     demos = Demonstrations([track], missing="infer")
-    problem = Problem.from_demonstrations(demos, DisplacementDynamics(STEPS, SIGMA))
+    problem = bare_problem(demos, DisplacementDynamics(STEPS, SIGMA))
     prior, _, options = MODELS[name]
     if name == "ddcrp":  # nodes lie on the straight line between those seen
         prior = DistanceDependent(0.4, GaussianDecay(0.8, 0.1))
@@ -119,7 +120,7 @@ def test_unknown_noise_of_steps_and_of_sight_match_the_enumerated_posterior():
     track = np.array([[0.0], [1.2], [0.7], [1.9]])
     step, sight = LogUniform(0.2, 1.0), LogUniform(0.1, 1.0)
     dynamics = DisplacementDynamics(STEPS, step)
-    problem = Problem.from_demonstrations([track], dynamics, observation_noise=sight)
+    problem = bare_problem([track], dynamics, observation_noise=sight)
     draws = run(problem, Mixing(2, 0.8), sweeps=8_000)
     x, w = np.polynomial.legendre.leggauss(16)
 

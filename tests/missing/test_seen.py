@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from chains import make_chain
 from small_runs import assert_same_draws, quick, ring_dynamics
 
-from onlooker import Demonstrations, PolicyRecognizer, Posterior, Problem
+from onlooker import Demonstrations, PolicyRecognizer, Posterior
 from onlooker.dynamics import DisplacementDynamics, SlipperyDynamics
 from onlooker.hyper import LogUniform
 from onlooker.partitions import DistanceDependent, Mixing
@@ -32,10 +33,8 @@ def plane_demos(share=0.3, n=5, seed=0):
 def problems():
     compass = DisplacementDynamics.compass(4, step=LogUniform(0.3, 3.0), sigma=LogUniform(0.1, 2.0))
     return {
-        "ring": Problem.from_demonstrations(ring_demos(), ring_dynamics(6), nodes="all"),
-        "plane": Problem.from_demonstrations(
-            plane_demos(), compass, observation_noise=LogUniform(0.01, 0.3)
-        ),
+        "ring": bare_problem(ring_demos(), ring_dynamics(6), nodes="all"),
+        "plane": bare_problem(plane_demos(), compass, observation_noise=LogUniform(0.01, 0.3)),
     }
 
 
@@ -91,13 +90,11 @@ def test_a_thinned_posterior_and_a_single_chain_keep_unseen_states_and_links():
 def test_with_nothing_hidden_the_posterior_is_that_of_complete_data():
     demos = ring_demos(0.0)
     whole = quick(
-        Problem.from_demonstrations(demos.split(), ring_dynamics(6), nodes="all"),
+        bare_problem(demos.split(), ring_dynamics(6), nodes="all"),
         Mixing(2),
         draws=300,
     )
-    filled = quick(
-        Problem.from_demonstrations(demos, ring_dynamics(6), nodes="all"), Mixing(2), draws=300
-    )
+    filled = quick(bare_problem(demos, ring_dynamics(6), nodes="all"), Mixing(2), draws=300)
     assert filled.imputed is None
     assert np.abs(filled.policy() - whole.policy()).max() < 0.1
 
@@ -113,9 +110,7 @@ def test_the_log_joint_is_that_of_the_completed_problem():
     offsets = problem.incomplete.offsets
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = Problem.from_demonstrations(
-            np.split(path, offsets[1:-1]), ring_dynamics(6), nodes="all"
-        )
+        whole = bare_problem(np.split(path, offsets[1:-1]), ring_dynamics(6), nodes="all")
     loglik = whole.loglik[np.arange(whole.n_transitions), chain.actions].sum()
     assert chain.update("unseen").log_density(chain.state) == pytest.approx(loglik)
     counts = np.zeros((6, 3), dtype=int)
@@ -212,4 +207,4 @@ def test_what_makes_no_sense_is_refused(make, error, message):
 
 
 def _problem(demos, dynamics, **options):
-    return Problem.from_demonstrations(demos, dynamics, **options)
+    return bare_problem(demos, dynamics, **options)

@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from small_runs import quick
 
-from onlooker import checks
-from onlooker.partitions import ExponentialDecay, GaussianDecay, LogisticDecay, WindowDecay
+from onlooker import Posterior, Problem, checks
+from onlooker.partitions import (
+    ExponentialDecay,
+    GaussianDecay,
+    LogisticDecay,
+    Regions,
+    WindowDecay,
+)
 from onlooker.partitions import geometry as geometry_module
 from onlooker.partitions.geometry import Geometry, Similarity, symmetrised
+from onlooker.partitions.places import ScaledAxes
+from onlooker.worlds import CircularMotion
 
 DECAYS = [
     GaussianDecay(0.7),
@@ -374,3 +383,44 @@ def test_states_without_coordinates_are_refused_when_asked_for():
         Geometry(np.arange(3), places(3)).distances(np.array([9]))
     with pytest.raises(ValueError, match="state 9 at index 0 has no row in the distance matrix"):
         Geometry(np.arange(3), metric=np.zeros((3, 3))).distances(np.array([9]))
+
+
+# -- coordinates that count differently ------------------------------------------------------------
+
+
+def test_scaled_coordinates_are_those_of_scaled_states():
+    points, others = places(), places(7, seed=1)
+    scaled, plain = Geometry(points, metric=ScaledAxes((2.0, 0.25))), Geometry(points * [2.0, 0.25])
+    np.testing.assert_array_equal(scaled.rows(slice(None)), plain.rows(slice(None)))
+    np.testing.assert_array_equal(scaled.nearest(5)[0], plain.nearest(5)[0])
+    for mine, expected in zip(
+        scaled.nearest_nodes(others, 3),
+        plain.nearest_nodes(others * [2.0, 0.25], 3),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, expected)
+    decay = GaussianDecay(0.7)
+    np.testing.assert_array_equal(
+        scaled.similarity(decay).toarray(), plain.similarity(decay).toarray()
+    )
+
+
+def test_factors_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"factors\[1\] must be"):
+        ScaledAxes((1.0, -1.0))
+    with pytest.raises(ValueError, match="metric has 3 factors; states have 2"):
+        Geometry(places(), metric=ScaledAxes((1.0, 1.0, 1.0)))
+
+
+def test_a_run_with_scaled_coordinates_is_the_same_when_read_again(tmp_path):
+    demos, _ = CircularMotion(n_actions=8).rollout(3, 12, random_state=0)
+    prior = Regions.inferred(1.0, metric=ScaledAxes((1.0, 0.25)))
+    problem = Problem.from_demonstrations(demos, CircularMotion(n_actions=8).dynamics)
+    made = quick(problem, prior, draws=5, tune=5, chains=1)
+    made.save(tmp_path / "run.npz")
+    read = Posterior.load(tmp_path / "run.npz")
+    assert read.prior.metric == ScaledAxes((1.0, 0.25))
+    where = places(6, seed=2)
+    np.testing.assert_array_equal(read.policy(where), made.policy(where))
+    other = quick(problem, Regions.inferred(1.0), draws=5, tune=5, chains=1)
+    assert (other.labels != made.labels).any()

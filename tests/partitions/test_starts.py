@@ -4,13 +4,13 @@ import time
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from chains import make_chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from small_runs import plane_problem, quick
 
-from onlooker import Problem
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.gibbs.slices import scattered_start_of
 from onlooker.hyper import Beta, Exponential, Gamma, LogUniform
@@ -190,7 +190,7 @@ def test_inferred_hyper_parameters_start_scattered_too():
 def test_parameters_of_the_dynamics_and_noise_start_scattered_too():
     compass = DisplacementDynamics.compass(4, sigma=LogUniform(0.1, 1.0))
     walk = np.random.default_rng(0).normal(size=(30, 2)).cumsum(axis=0)
-    problem = Problem.from_demonstrations([walk], compass, observation_noise=LogUniform(0.05, 0.5))
+    problem = bare_problem([walk], compass, observation_noise=LogUniform(0.05, 0.5))
     hyper = [started(DistanceDependent(), index, problem).hyper for index in range(3)]
     for name in ("sigma", "observation_noise"):
         assert len({one[name] for one in hyper}) == 3

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.stats
+from bare import bare_problem
 from scipy.special import logsumexp
 from small_runs import assert_same_draws, quick, ring_dynamics
 from unknown_dynamics import INTENDED, NODE_OF, SIGMA, SLIP, STATES, STEP, STEPS, Biased, problem_of
@@ -27,12 +28,12 @@ def compass_problem(n=6, seed=0):
     rng = np.random.default_rng(seed)
     steps = COMPASS.unit_steps[rng.integers(4, size=(n, 5))] + rng.normal(0, 0.2, (n, 5, 2))
     tracks = np.concatenate([rng.uniform(0, 3, (n, 1, 2)), steps], axis=1).cumsum(axis=1)
-    return Problem.from_demonstrations(list(tracks), COMPASS)
+    return bare_problem(list(tracks), COMPASS)
 
 
 def ring_walks(n=5, seed=0):
     rng = np.random.default_rng(seed)
-    return Problem.from_demonstrations(
+    return bare_problem(
         [(rng.integers(6) + rng.integers(-1, 2, size=8).cumsum()) % 6 for _ in range(n)], SLIPPERY
     )
 
@@ -231,7 +232,7 @@ def test_features_beside_positions_leave_the_noise_to_be_inferred():
     rng = np.random.default_rng(0)
     tracks = Demonstrations([rng.normal(0, 1, (6, 2)).cumsum(axis=0) for _ in range(3)])
     demos, dynamics = with_features(tracks, [Speed(1.0)], COMPASS)
-    posterior = quick(Problem.from_demonstrations(demos, dynamics), Mixing(2))
+    posterior = quick(bare_problem(demos, dynamics), Mixing(2))
     assert len(np.unique(posterior.hyper["sigma"])) > 8
     starts, ends = demos.transitions()
     values = {"sigma": 0.4, "step": 1.1}

@@ -1,12 +1,13 @@
 """Posteriors over behaviours: policies, actions, intervals, files."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 from onlooker import Demonstrations, Posterior, Problem, sample
-from onlooker.dynamics import DisplacementDynamics
+from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.hyper import CONCENTRATION, Exponential
 from onlooker.partitions import Regions
@@ -49,8 +50,8 @@ def test_a_problem_says_what_its_behaviours_are(posterior):
     np.testing.assert_allclose(np.exp(problem.loglik), mixed, atol=1e-12)
 
 
-def test_without_a_repertoire_behaviours_are_the_actions():
-    problem = problem_of(None)
+def test_behaviours_may_be_the_actions_alone():
+    problem = problem_of([Actions()])
     assert problem.kinds == ["actions"]
     assert problem.behaviours[:2] == ["E", "NE"]
     assert problem.policies is None
@@ -176,7 +177,7 @@ def test_controllers_are_told_in_words(posterior):
     assert table["states"].sum() == posterior.problem.n_nodes
     assert table["share"].sum() == pytest.approx(1.0)
     first = table.iloc[0]
-    assert first["does"].startswith(f"{first['behaviour']} (")
+    assert re.match(rf"{re.escape(first['behaviour'])}, \d+ % \[\d+–\d+\]", first["does"])
     assert (table["low"] <= table["high"]).all()
     own = posterior.behaviours()[posterior.partition() == 0]
     visits = np.bincount(posterior.problem.node_of, minlength=posterior.problem.n_nodes)
@@ -199,17 +200,38 @@ def test_headings_make_turns_and_an_animal_that_circles_is_found_to_turn():
     assert problem.behaviours[int(mean.argmax())].startswith("turns left by 30°")
 
 
-def test_a_repertoire_needs_known_dynamics_and_seen_states():
-    unknown = DisplacementDynamics.compass(4, sigma=Exponential(0.2))
-    with pytest.raises(ValueError, match="dynamics are unknown"):
-        Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.0]]], unknown, repertoire=[Actions()])
-    with pytest.raises(ValueError, match="not seen exactly"):
-        Problem.from_demonstrations(
-            [[[0.0, 0.0], [1.0, 0.0]]],
-            DisplacementDynamics.compass(4),
-            repertoire=[Actions()],
-            observation_noise=0.1,
-        )
+@pytest.mark.parametrize(
+    ("sigma", "options", "why"),
+    [
+        (Exponential(0.2), {}, "dynamics are unknown"),
+        (0.2, {"observation_noise": 0.1}, "not seen exactly"),
+    ],
+)
+def test_a_repertoire_needs_known_dynamics_and_seen_states(sigma, options, why):
+    given = [[[0.0, 0.0], [1.0, 0.0]]], DisplacementDynamics.compass(4, sigma=sigma)
+    with pytest.raises(ValueError, match=why):
+        Problem.from_demonstrations(*given, repertoire=[Actions(), Blurs()], **options)
+    for repertoire in ("auto", [Actions()]):  # by default there are the actions alone
+        problem = Problem.from_demonstrations(*given, repertoire=repertoire, **options)
+        assert problem.kinds == ["actions"]
+    assert Problem.from_demonstrations(*given, **options).policies is None
+
+
+def test_by_default_a_problem_has_all_that_the_dynamics_offers():
+    grid = Problem.from_demonstrations(DEMOS, WORLD.dynamics)
+    assert grid.kinds == ["actions", "blurs of 3", "blurs of 5", "any action", "goals"]
+    compass = DisplacementDynamics.compass(8, sigma=0.5)
+    track = np.random.default_rng(0).normal(0.5, 0.5, (9, 2)).cumsum(axis=0)
+    plane = Problem.from_demonstrations([track], compass)
+    assert plane.kinds == grid.kinds
+    demos, heading = with_features([track], [Heading(1.0)], compass)
+    assert {"turns", "goals", "overall"} <= set(Problem.from_demonstrations(demos, heading).kinds)
+
+
+def test_one_action_is_nothing_to_be_told_apart():
+    only = TabularDynamics(np.full((2, 1, 2), 0.5))
+    problem = Problem.from_demonstrations([[0, 1, 1, 0]], only)  # warnings are errors here
+    assert problem.n_actions == 1
 
 
 def test_a_base_measure_must_be_a_distribution():

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Posterior, sample
 from onlooker.partitions import Continuation, GaussianDecay, Regions
 from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.neighbours import NeighbourSearch
@@ -18,19 +19,21 @@ ASKED = np.array([[0.3, 0.2], [4.0, -1.0], [-3.0, 2.5], [30.0, 0.0]])
 
 def run(continuation, nodes="visited"):
     prior = Regions.inferred(1.0, continuation=continuation)
-    problem = Problem.from_demonstrations(DEMOS, WORLD.dynamics, nodes=nodes)
+    problem = bare_problem(DEMOS, WORLD.dynamics, nodes=nodes)
     return sample(problem, prior, draws=8, tune=4, chains=2, random_state=0, progress=False)
 
 
-def by_hand(posterior, tau, tau0, alone):
+def by_hand(posterior, tau, tau0, alone, kappa=None):
     """The formulas, draw by draw, of f, W_k and W_fresh."""
     problem, total = posterior.problem, np.zeros((len(ASKED), posterior.problem.n_actions))
     for chain, draw in np.ndindex(posterior.labels.shape[:2]):
         labels = posterior.labels[chain, draw]
         hyper = {name: values[chain, draw] for name, values in posterior.hyper.items()}
         nodes, spacing = np.arange(problem.n_nodes), 1.0
+        start = problem.node_of
         if problem.landmarks is not None:
-            nodes = problem.for_chain(chain, posterior.prior.geometry).owners.nodes
+            coarse = problem.for_chain(chain, posterior.prior.geometry)
+            nodes, start = coarse.owners.nodes, coarse.owners.nodes[coarse.node_of]
             apart = np.linalg.norm(problem.states[nodes][:, None] - problem.states[nodes], axis=2)
             eighth = np.sort(apart, axis=1)[:, 8]
             spacing = eighth / np.median(eighth)
@@ -50,21 +53,58 @@ def by_hand(posterior, tau, tau0, alone):
             counts = np.bincount(actions[labels[problem.node_of] == k], minlength=24)
             theta = (counts + hyper["alpha"]) / (counts.sum() + 24 * hyper["alpha"])
             shared = np.sum(of_region == k) / (m + hyper["gamma"])
-            weight = (1 - f) * near[:, labels[nodes] == k].sum(axis=1) + f * shared
-            mixed += np.outer(weight, theta)
+            mixed += np.outer(f * shared, theta)
+            for place in np.flatnonzero(labels[nodes] == k):
+                policy = theta
+                if kappa is not None:
+                    own = np.bincount(actions[start == nodes[place]], minlength=24)
+                    policy = (own + kappa * theta) / (own.sum() + kappa)
+                mixed += np.outer((1 - f) * near[:, place], policy)
         total += mixed
     return total / posterior.labels[:, :, 0].size
 
 
 @pytest.mark.parametrize(
-    ("tau", "tau0", "alone"), [(1.0, 1.0, None), (4.0, 1 / 16, 0.01), (0.25, 1.0, 1.0)]
+    ("tau", "tau0", "alone", "kappa"),
+    [
+        (1.0, 1.0, None, None),
+        (4.0, 1 / 16, 0.01, None),
+        (0.25, 1.0, 1.0, None),
+        (1.0, 1.0, None, 3.0),
+        (4.0, 1 / 16, 0.01, 0.5),
+    ],
 )
 @pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
-def test_policies_are_those_of_the_formulas(tau, tau0, alone, nodes):
-    posterior = run(Continuation(tau, tau0, alone), nodes)
-    right = by_hand(posterior, tau, tau0, alone)
+def test_policies_are_those_of_the_formulas(tau, tau0, alone, kappa, nodes):
+    posterior = run(Continuation(tau, tau0, alone, kappa), nodes)
+    right = by_hand(posterior, tau, tau0, alone, kappa)
     np.testing.assert_allclose(posterior.policy(ASKED), right, atol=5e-3)
     np.testing.assert_allclose(posterior.policy(ASKED).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
+def test_a_node_leans_on_what_was_done_there(nodes):
+    posterior = run(Continuation(shrinkage=2.0), nodes)
+    problem, total = posterior.problem, 0.0
+    for chain, draw in np.ndindex(posterior.labels.shape[:2]):
+        alpha = posterior.hyper["alpha"][chain, draw]
+        labels, actions = posterior.labels[chain, draw], posterior.actions[chain, draw]
+        stands = np.arange(problem.n_nodes)
+        if problem.landmarks is not None:
+            owners = problem.for_chain(chain, posterior.prior.geometry).owners
+            stands = owners.nodes[owners.owner]
+        for node, stand in enumerate(stands):
+            counts = np.bincount(actions[labels[problem.node_of] == labels[node]], minlength=24)
+            own = np.bincount(actions[stands[problem.node_of] == stand], minlength=24)
+            theta = (counts + alpha) / (counts.sum() + 24 * alpha)
+            right = np.eye(problem.n_nodes)[node][:, None] * (own + 2 * theta) / (own.sum() + 2)
+            total = total + right
+    right = total / posterior.labels[:, :, 0].size
+    np.testing.assert_allclose(posterior.policy(), right, atol=1e-12)
+    np.testing.assert_allclose(posterior.policy(problem.states[3:5]), right[3:5], atol=1e-12)
+    draws = np.arange(posterior.labels[:, :, 0].size)
+    each = list(posterior.predictor.each(problem.states, draws))
+    np.testing.assert_allclose(np.mean(each, axis=0), right, atol=1e-12)
 
 
 def test_the_model_itself_is_the_default_and_has_the_same_neighbours():
@@ -91,14 +131,14 @@ def test_far_away_a_wide_reach_keeps_what_was_seen_and_the_model_does_not():
 
 
 def test_it_is_stored_with_the_run(tmp_path):
-    posterior = run(Continuation(4.0, 1 / 16, 0.01))
+    posterior = run(Continuation(4.0, 1 / 16, 0.01, 3.0))
     posterior.save(tmp_path / "run.npz")
     loaded = Posterior.load(tmp_path / "run.npz")
-    assert loaded.prior.continuation == Continuation(4.0, 1 / 16, 0.01)
+    assert loaded.prior.continuation == Continuation(4.0, 1 / 16, 0.01, 3.0)
     np.testing.assert_array_equal(loaded.policy(ASKED), posterior.policy(ASKED))
 
 
-@pytest.mark.parametrize("name", ["sharpness", "reach", "alone"])
+@pytest.mark.parametrize("name", ["sharpness", "reach", "alone", "shrinkage"])
 def test_bad_numbers_are_refused(name):
     with pytest.raises(ValueError, match=name):
         Continuation(**{name: 0.0})

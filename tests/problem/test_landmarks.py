@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from bare import bare_problem
 
-from onlooker import Posterior, Problem, sample
+from onlooker import Posterior, sample
 from onlooker.inference.target import Binder, Target
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, Regions
 from onlooker.problem import Landmarks
@@ -16,7 +17,7 @@ NEW = WORLD.rollout(2, 10, random_state=1)[0]
 
 
 def problem(nodes=Landmarks(40)):  # noqa: B008
-    return Problem.from_demonstrations(DEMOS, WORLD.dynamics, nodes=nodes)
+    return bare_problem(DEMOS, WORLD.dynamics, nodes=nodes)
 
 
 def run(nodes=Landmarks(40), prior=None, **options):  # noqa: B008
@@ -97,9 +98,7 @@ def test_landmarks_need_places():
 
 def test_landmarks_need_states_that_were_seen():
     with pytest.raises(ValueError, match="not seen exactly"):
-        Problem.from_demonstrations(
-            DEMOS, WORLD.dynamics, nodes=Landmarks(9), observation_noise=0.1
-        )
+        bare_problem(DEMOS, WORLD.dynamics, nodes=Landmarks(9), observation_noise=0.1)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5])

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from bare import bare_problem
 from hypothesis import given
 from trajectories import any_trajectories, quick
 
@@ -43,7 +44,7 @@ def walk(n_states=5):
 @given(any_trajectories)
 def test_every_distinct_state_is_one_node_and_transitions_start_where_they_did(trajectories):
     demos = Demonstrations(trajectories)
-    problem = Problem.from_demonstrations(demos, Flags())
+    problem = bare_problem(demos, Flags())
     starts, _ = demos.transitions()
     np.testing.assert_array_equal(problem.states[problem.node_of], starts)
     distinct = {tuple(np.atleast_1d(s)) for s in demos.states}
@@ -52,13 +53,13 @@ def test_every_distinct_state_is_one_node_and_transitions_start_where_they_did(t
 
 
 def test_revisited_states_share_a_node_and_the_last_state_has_one():
-    problem = Problem.from_demonstrations([[3, 1, 3, 2], [1, 4]], Flags())
+    problem = bare_problem([[3, 1, 3, 2], [1, 4]], Flags())
     assert problem.states.tolist() == [3, 1, 2, 4]
     assert problem.node_of.tolist() == [0, 1, 0, 1]
 
 
 def test_real_states_are_revisited_even_with_a_minus_before_the_zero():
-    problem = Problem.from_demonstrations(
+    problem = bare_problem(
         [[[0.0, 0.0], [1.0, 0.0], [-0.0, 0.0], [5.0, 5.0]]], DisplacementDynamics.compass(4)
     )
     assert problem.n_nodes == 3
@@ -66,18 +67,18 @@ def test_real_states_are_revisited_even_with_a_minus_before_the_zero():
 
 
 def test_all_states_of_a_finite_space_can_be_nodes():
-    problem = Problem.from_demonstrations([[3, 2]], walk(), nodes="all")
+    problem = bare_problem([[3, 2]], walk(), nodes="all")
     assert problem.states.tolist() == [0, 1, 2, 3, 4]
     assert problem.node_of.tolist() == [3]
 
 
 def test_extra_states_join_without_a_transition_and_once_only():
-    problem = Problem.from_demonstrations([[3, 2]], walk(), nodes=[2, 4, 4, 0])
+    problem = bare_problem([[3, 2]], walk(), nodes=[2, 4, 4, 0])
     assert problem.states.tolist() == [3, 2, 4, 0]
     dynamics = DisplacementDynamics([[1.0], [-1.0]], 0.5)
-    problem = Problem.from_demonstrations([[0.0, 1.0]], dynamics, nodes=[[7.5], [1.0]])
+    problem = bare_problem([[0.0, 1.0]], dynamics, nodes=[[7.5], [1.0]])
     assert problem.states.tolist() == [[0.0], [1.0], [7.5]]
-    problem = Problem.from_demonstrations([[0.0, 1.0]], dynamics, nodes=[7, 8])
+    problem = bare_problem([[0.0, 1.0]], dynamics, nodes=[7, 8])
     assert problem.states.tolist() == [[0.0], [1.0], [7.0], [8.0]]
 
 
@@ -96,17 +97,17 @@ def test_extra_states_join_without_a_transition_and_once_only():
 )
 def test_bad_nodes_are_refused_by_name(nodes, error, message):
     with pytest.raises(error, match=message):
-        Problem.from_demonstrations([[3, 2]], walk(), nodes=nodes)
+        bare_problem([[3, 2]], walk(), nodes=nodes)
 
 
 def test_bad_nodes_of_real_states_are_refused_by_name():
     demos, dynamics = Demonstrations([np.eye(2)]), DisplacementDynamics.compass(4)
     with pytest.raises(ValueError, match=r"nodes must be \(n, 2\) floats"):
-        Problem.from_demonstrations(demos, dynamics, nodes=[[0.0, 1.0, 2.0]])
+        bare_problem(demos, dynamics, nodes=[[0.0, 1.0, 2.0]])
     with pytest.raises(ValueError, match=r"nodes holds \[nan, 0.0\] at index 0"):
-        Problem.from_demonstrations(demos, dynamics, nodes=[[np.nan, 0.0]])
+        bare_problem(demos, dynamics, nodes=[[np.nan, 0.0]])
     with pytest.raises(ValueError, match="nodes='all' needs a finite state space; give"):
-        Problem.from_demonstrations(demos, dynamics, nodes="all")
+        bare_problem(demos, dynamics, nodes="all")
 
 
 # -- transitions and their likelihoods -------------------------------------------------------------
@@ -115,7 +116,7 @@ def test_bad_nodes_of_real_states_are_refused_by_name():
 @pytest.mark.filterwarnings("ignore::onlooker.warnings.UnidentifiableActionsWarning")
 def test_likelihoods_are_those_of_the_dynamics():
     demos = Demonstrations([[3, 2, 2], [0, 1]])
-    problem = Problem.from_demonstrations(demos, walk())
+    problem = bare_problem(demos, walk())
     np.testing.assert_allclose(np.exp(problem.loglik), [[0.8, 0], [0.2, 0.2], [0, 0.8]], atol=1e-12)
     assert problem.dynamics is not None
     assert (problem.n_transitions, problem.n_actions) == (3, 2)
@@ -124,24 +125,24 @@ def test_likelihoods_are_those_of_the_dynamics():
 
 def test_a_transition_that_no_action_can_explain_is_refused_by_its_number():
     with pytest.raises(ValueError, match=r"transition 2 \(1 in all\) cannot be explained.*noise"):
-        Problem.from_demonstrations([[0, 1], [1, 0, 3]], walk())
+        bare_problem([[0, 1], [1, 0, 3]], walk())
 
 
 def test_states_out_of_range_and_of_the_wrong_kind_are_refused():
     with pytest.raises(ValueError, match=r"next_states holds 5 at index 0; .*states 0 to 4"):
-        Problem.from_demonstrations([[4, 5]], walk())
+        bare_problem([[4, 5]], walk())
     with pytest.raises(TypeError, match="tabular dynamics need integer states"):
-        Problem.from_demonstrations([[0.0, 1.0]], walk())
+        bare_problem([[0.0, 1.0]], walk())
     with pytest.raises(ValueError, match=r"states must be \(n, 2\)"):
-        Problem.from_demonstrations([[0, 1]], DisplacementDynamics.compass(4))
+        bare_problem([[0, 1]], DisplacementDynamics.compass(4))
     with pytest.raises(ValueError, match=r"states must be \(n, 2\)"):
-        Problem.from_demonstrations([np.ones((2, 3))], DisplacementDynamics.compass(4))
+        bare_problem([np.ones((2, 3))], DisplacementDynamics.compass(4))
 
 
 @pytest.mark.parametrize("dynamics", [None, TabularDynamics, np.eye(3)])
 def test_what_is_no_model_of_the_world_is_refused(dynamics):
     with pytest.raises(TypeError, match="dynamics must be a model with n_actions, log_likelihood"):
-        Problem.from_demonstrations([[0, 1]], dynamics)
+        bare_problem([[0, 1]], dynamics)
 
 
 def test_dynamics_that_answer_in_the_wrong_shape_are_refused():
@@ -149,7 +150,7 @@ def test_dynamics_that_answer_in_the_wrong_shape_are_refused():
         n_actions = 3
 
     with pytest.raises(ValueError, match=r"log_likelihood gave shape \(1, 2\) for 1 .* 3 actions"):
-        Problem.from_demonstrations([[0, 1]], Wrong())
+        bare_problem([[0, 1]], Wrong())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_the_layout_sorts_transitions_by_node_and_keeps_their_order():
 
 def test_the_share_of_transitions_that_tell_nothing_is_warned_of_where_the_user_stands():
     with pytest.warns(UnidentifiableActionsWarning, match=r"25.0% of the transitions") as caught:
-        problem = Problem.from_demonstrations([[3, 3, 2, 1, 0]], walk())
+        problem = bare_problem([[3, 3, 2, 1, 0]], walk())
     assert problem.unidentifiable_share == 0.25
     assert caught[0].filename == __file__
     with pytest.warns(UnidentifiableActionsWarning, match=r"50.0%") as caught:
@@ -237,11 +238,11 @@ def test_the_share_of_transitions_that_tell_nothing_is_warned_of_where_the_user_
 def test_noise_that_drowns_the_steps_is_warned_of():
     dynamics = DisplacementDynamics.compass(8, sigma=1e9)
     with pytest.warns(UnidentifiableActionsWarning, match=r"100.0% .* check the noise"):
-        Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.0]]], dynamics)
+        bare_problem([[[0.0, 0.0], [1.0, 0.0]]], dynamics)
 
 
 def test_identifiable_actions_and_single_actions_are_not_warned_of():
-    problem = Problem.from_demonstrations([[3, 2, 1]], walk())  # warnings are errors here
+    problem = bare_problem([[3, 2, 1]], walk())  # warnings are errors here
     assert problem.unidentifiable_share == 0.0
     assert Problem([0], [[0.3]]).unidentifiable_share == 0.0
     assert Problem([0], [[-1.0, -1.0, -np.inf]]).unidentifiable_share == 0.0
@@ -293,7 +294,7 @@ def no_sweeps(monkeypatch):
     ],
 )
 def test_sample_refuses_before_any_sampling(changes, error, message):
-    problem = Problem.from_demonstrations([[3, 2, 1]], walk())
+    problem = bare_problem([[3, 2, 1]], walk())
     arguments = {"problem": problem, "prior": Mixing(2), "draws": 1, "tune": 0, "progress": False}
     with pytest.raises(error, match=message):
         sample(**(arguments | changes))
@@ -301,7 +302,7 @@ def test_sample_refuses_before_any_sampling(changes, error, message):
 
 def test_likelihoods_are_refused_where_states_are_unseen_and_the_first_guess_is_named_so():
     demos = Demonstrations([[[0.0, 0.0], [np.nan, np.nan], [2.0, 0.0]]], missing="infer")
-    problem = Problem.from_demonstrations(demos, DisplacementDynamics.compass(4))
+    problem = bare_problem(demos, DisplacementDynamics.compass(4))
     with pytest.raises(ValueError, match=r"not seen.*problem\.first_guess"):
         problem.loglik  # noqa: B018
     assert problem.first_guess.shape == (2, 4)

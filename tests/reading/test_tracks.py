@@ -305,7 +305,7 @@ def test_durations_between_dates_can_be_said_in_many_ways(limit):
     assert demos.lengths.tolist() == [4, 2]
     assert demos.reading.gap_longest == 10 * 3600
     assert "longer than 9 h, the longest 10 h" in str(demos.reading)
-    assert "from 2020-01-01 18:00:00 to 2020-01-02 04:00:00" in str(demos.reading)
+    assert "from 2020-01-01 18:00 to 2020-01-02 04:00" in str(demos.reading)
     resampled = read(frame(t=times, x=np.arange(6.0)), gaps="resample", interval="3h", max_gap="1d")
     assert (np.diff(resampled.times) == np.timedelta64(3, "h")).all()
 

@@ -167,7 +167,7 @@ def test_in_the_plane_the_step_that_points_to_the_goal_is_taken_whatever_its_len
     steps = DisplacementDynamics.compass(4).steps
     dynamics = DisplacementDynamics(np.vstack([steps, 2 * steps]), 0.1)
     names, policies = build(Goals(), dynamics, PLANE)
-    assert names[0] == "heads for (2, 1)"
+    assert names[0] == "heads for (2.00, 1.00)"
     np.testing.assert_allclose(policies[0, 0], [0.5, 0, 0, 0, 0.5, 0, 0, 0])
     np.testing.assert_allclose(policies[3, 0], 1 / 8)  # there already
     diagonal = Demonstrations([np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 3.0]])])
@@ -178,7 +178,7 @@ def test_in_the_plane_the_step_that_points_to_the_goal_is_taken_whatever_its_len
 def test_on_the_sphere_goals_are_headed_for_over_the_date_line():
     demos = Demonstrations([np.array([[178.0, 0.0], [179.0, 0.0], [-179.0, 0.0]])])
     names, policies = build(Goals(), GeographicDynamics.compass(4, 111.0, 20.0), demos)
-    assert names[0] == "heads for (-179, 0)"
+    assert names[0] == "heads for 0.0°N 179.0°W"
     np.testing.assert_array_equal(policies[0, 0], [1, 0, 0, 0])
 
 

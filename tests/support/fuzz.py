@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bare import bare_problem
 from mutations import damage_arrays, damage_bytes, damage_json, damage_text
 from small_runs import plane_problem, quick, ring_dynamics
 
@@ -66,7 +67,7 @@ def unseen_problem():
     """A finite space with unseen states."""
     walks = [[0, 1, -1, 3, 4, 5, -1, -1, 2], [3, 2, -1, 0, 5, 4]]
     demos = Demonstrations(walks, missing="infer")
-    return Problem.from_demonstrations(demos, ring_dynamics(), nodes="all")
+    return bare_problem(demos, ring_dynamics(), nodes="all")
 
 
 def noisy_problem():
@@ -76,7 +77,7 @@ def noisy_problem():
     track[[4, 7], [0, 1]] = np.nan
     dynamics = DisplacementDynamics.compass(4, LogUniform(0.2, 2.0), LogUniform(0.05, 1.0))
     demos = Demonstrations([track], missing="infer")
-    return Problem.from_demonstrations(demos, dynamics, observation_noise=LogUniform(0.01, 1.0))
+    return bare_problem(demos, dynamics, observation_noise=LogUniform(0.01, 1.0))
 
 
 def sparse_problem():
@@ -88,7 +89,7 @@ def sparse_problem():
     table = ring_dynamics().toarray()
     sparse = TabularDynamics([scipy.sparse.csr_array(table[:, a]) for a in range(3)])
     demos = Demonstrations([[0, 1, 2, 3], [3, 2, 2, 1, 0]], names=["up", "down"])
-    return Problem.from_demonstrations(demos, sparse)
+    return bare_problem(demos, sparse)
 
 
 def repertoire_problem():

@@ -6,9 +6,10 @@ All is drawn from the prior, as coverage needs: weights, labels, controllers, ac
 from __future__ import annotations
 
 import numpy as np
+from bare import bare_problem
 from chains import draws_of
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.partitions import Mixing
 
@@ -49,7 +50,7 @@ def covered(
         seen += rng.normal(0.0, noise, seen.shape)
     seen[:, np.arange(n + 1) % (gap + 1) > 0] = np.nan
     demos = Demonstrations(list(seen), missing="infer")
-    problem = Problem.from_demonstrations(demos, dynamics, observation_noise=noise or None)
+    problem = bare_problem(demos, dynamics, observation_noise=noise or None)
     draws = draws_of(
         problem,
         Mixing(CLUSTERS, 1.0),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from bare import bare_problem
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -61,7 +62,7 @@ def noise_and_step(seed: int, n_transitions: int = 100, draws: int = 1000) -> li
     for _ in range(n_transitions):  # no state is met twice, so each draws its own controller
         action = draw_actions(theta[[rng.choice(4, p=weights)]], rng)
         states.append(world.sample(states[-1], action, rng))
-    problem = Problem.from_demonstrations(Demonstrations([np.concatenate(states)]), dynamics)
+    problem = bare_problem(Demonstrations([np.concatenate(states)]), dynamics)
     return _covered(_sample(problem, Mixing(4, 1.0), draws, seed), truth)
 
 
@@ -81,7 +82,7 @@ def success(seed: int, n_trajectories: int = 20, draws: int = 1000) -> list[bool
     with warnings.catch_warnings():  # a corner where every action leads nowhere else
         warnings.simplefilter("ignore")
         demos = Demonstrations(list(np.array(states).T))
-        problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
+        problem = bare_problem(demos, dynamics, nodes="all")
     return _covered(_sample(problem, prior, draws, seed), truth)
 
 

@@ -3,12 +3,14 @@
 import warnings
 
 import numpy as np
+from bare import bare_problem
 from small_runs import ring_dynamics
 
 from onlooker import Problem, sample
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics.features import Speed, with_features
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.hyper import CONCENTRATION
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Regions
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 
@@ -18,12 +20,13 @@ KINDS = ("line", "plane", "space", "earth", "grid", "abstract")
 def store_run(kind, path, seed=0, names=None, **options):
     """Sample a little into `path`; returns the posterior."""
     problem, prior = _MAKERS[kind](np.random.default_rng(seed))
+    alpha = CONCENTRATION if isinstance(prior, Regions) else 1.0
     if names is not None:
         problem.paths = problem.paths._replace(names=np.array(names))
     options = {"draws": 30, "tune": 20, "chains": 2, "random_state": seed} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return sample(problem, prior, store=path, progress=False, **options)
+        return sample(problem, prior, alpha, store=path, progress=False, **options)
 
 
 def _walk(rng, dynamics, choose, start, length):
@@ -41,7 +44,7 @@ def _line(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 0, [start], 14)
         for start in (-4.0, 4.0, -2.5, 3.0)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(0.7)
+    return bare_problem(walks, dynamics), _near(0.7)
 
 
 def _plane(rng):
@@ -51,7 +54,7 @@ def _plane(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, [x, -2.0 if x < 0 else 2.0], 14)
         for x in (-2.0, -1.0, -0.6, 0.7, 1.1, 2.1)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(0.8)
+    return bare_problem(walks, dynamics), _near(0.8)
 
 
 def _space(rng):
@@ -62,7 +65,7 @@ def _space(rng):
         _walk(rng, dynamics, lambda s: 2 if s[0] < 0 else 6, rng.normal(0, 1.5, 4), 14)
         for _ in range(6)
     ]
-    return Problem.from_demonstrations(walks, dynamics), _near(1.0)
+    return bare_problem(walks, dynamics), _near(1.0)
 
 
 def _earth(rng):
@@ -74,7 +77,7 @@ def _earth(rng):
     ]
     walks.append(_walk(rng, dynamics, lambda s: 0, [3.0, 51.0], 1))
     demos, moving = with_features(walks, [Speed(1.0)], dynamics)
-    return Problem.from_demonstrations(demos, moving), _near(120.0)
+    return bare_problem(demos, moving), _near(120.0)
 
 
 def _grid(rng):
@@ -82,7 +85,7 @@ def _grid(rng):
     world = GridWorld(9, 8, sigma=0.5, radius=2.5)
     demos, _ = world.rollout(8, 20, random_state=int(rng.integers(1 << 30)))
     prior = Potts(4, decay=GaussianDecay(1.0), coordinates=world.coordinates)
-    return Problem.from_demonstrations(demos, world.dynamics), prior
+    return bare_problem(demos, world.dynamics), prior
 
 
 def _abstract(rng):
@@ -94,7 +97,17 @@ def _abstract(rng):
             up = walk[-1] < 8
             walk.append((walk[-1] + (1 if up else -1) * int(rng.random() < 0.9)) % 16)
         walks.append(walk)
-    return Problem.from_demonstrations(walks, ring_dynamics(18)), ChineseRestaurant()
+    return bare_problem(walks, ring_dynamics(18)), ChineseRestaurant()
+
+
+def _goals(rng):
+    """A grid world whose expert wants to be at one state, with all behaviours that it offers."""
+    reward = np.zeros(49)
+    reward[24] = 1.0
+    world = GridWorld.with_reward(size=7, reward=reward)
+    demos, _ = world.rollout(25, 6, random_state=int(rng.integers(1 << 30)))
+    prior = Regions.inferred(1.0, coordinates=world.coordinates)
+    return Problem.from_demonstrations(demos, world.dynamics), prior
 
 
 def _near(scale):
@@ -108,4 +121,5 @@ _MAKERS = {
     "earth": _earth,
     "grid": _grid,
     "abstract": _abstract,
+    "goals": _goals,
 }

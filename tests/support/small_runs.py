@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from bare import bare_problem
 from chains import make_posterior
 
 from onlooker import Problem, sample
@@ -87,7 +88,7 @@ def ring_problem(n_states=6, seed=0):
         for _ in range(12):
             walk.append((walk[-1] + int(rng.integers(-1, 2))) % n_states)
         walks.append(walk)
-    return Problem.from_demonstrations(walks, dynamics)
+    return bare_problem(walks, dynamics)
 
 
 def made_up(problem, prior, hyper=None, n_chains=2, n_draws=5, n_clusters=3, seed=1):

@@ -12,6 +12,7 @@ from onlooker.anomaly.scoring import score
 from onlooker.demonstrations import Demonstrations
 from onlooker.problem.problem import Problem
 from onlooker.progress import make_progress
+from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _sample_from(
             demos,
             dynamics,
             nodes="all" if every else "visited",
-            repertoire=target.problem.policies,
+            repertoire=target.problem.policies or [Actions()],
         )
         return sample(
             problem, target.prior, target.concentration, target.collapsed,

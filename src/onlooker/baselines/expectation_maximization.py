@@ -20,6 +20,7 @@ from onlooker.partitions.decay import GaussianDecay
 from onlooker.partitions.geometry import Geometry, symmetrised
 from onlooker.problem.problem import Problem
 from onlooker.progress import make_progress
+from onlooker.repertoire import Actions
 
 # An action that cannot explain a state's transitions is out, but sums of logs must stay numbers.
 _IMPOSSIBLE = -1e10
@@ -108,7 +109,9 @@ class ExpectationMaximization(Baseline):
         n_starts = positive_integer("n_starts", self.n_starts)
         # A finite world is labelled everywhere; of the plane, what was seen.
         nodes = "all" if isinstance(self.dynamics, TabularDynamics) else "visited"
-        problem = Problem.from_demonstrations(as_demonstrations(demos), self.dynamics, nodes)
+        problem = Problem.from_demonstrations(
+            as_demonstrations(demos), self.dynamics, nodes, repertoire=[Actions()]
+        )
         self._decay = GaussianDecay(1.0) if self.decay is None else self.decay
         self._geometry = Geometry(problem.states, self.coordinates)
         loglik = np.zeros((problem.n_nodes, problem.n_actions))

@@ -14,6 +14,7 @@ from onlooker.cli.output import echo, print_json, printer, require_folder, table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onlooker import Demonstrations
     from onlooker.anomaly import AnomalyScores
 
 ANOMALOUS = 3  # exit code
@@ -75,7 +76,8 @@ def anomaly(
     states: list[str] | None,
     trajectory: str | None,
     time: str | None,
-    **cleaning: str | None,
+    encoding: str | None,
+    **cleaning: str | float | None,
 ) -> None:
     """Rank tracks by how far they are from the behaviour of a stored run.
 
@@ -103,7 +105,9 @@ def anomaly(
     for note in opened.notes:
         notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
-    reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
+    reading = opened.record.reading.changed(
+        given, states=states, trajectory=trajectory, time=time, encoding=encoding
+    )
     reader = Reader(opened, reading, notify)
     demos = reader.read(file)
     reader.note_seen(demos)
@@ -129,9 +133,9 @@ def anomaly(
         [] if level is None else [str(n) for n in ranking.index[ranking["q_combined"] <= level]]
     )
     if as_json:
-        _print_json(run, scores, ranking, level, anomalous)
+        _print_json(run, scores, demos, ranking, level, anomalous)
     else:
-        _print(scores, ranking.head(top), len(ranking))
+        _print(scores, demos, ranking.head(top), len(ranking))
     if anomalous:
         notify(
             f"Anomalous (q_combined <= {level:g}): {len(anomalous)} of {len(ranking)} trajectories."
@@ -140,14 +144,18 @@ def anomaly(
 
 
 def _print_json(
-    run: Path, scores: AnomalyScores, ranking: pd.DataFrame, level: float | None, found: list[str]
+    run: Path,
+    scores: AnomalyScores,
+    demos: Demonstrations,
+    ranking: pd.DataFrame,
+    level: float | None,
+    found: list[str],
 ) -> None:
-    steps = scores.to_frame("steps")
     print_json(
         {
             "run": str(run),
             "ranking": ranking.reset_index().to_dict("records"),
-            "unexplained": steps[~steps["explained"]].to_dict("records"),
+            "unexplained": _unexplained(scores, demos).to_dict("records"),
             "changes": scores.changes(_level(scores)).reset_index().to_dict("records"),
             "settings": scores.settings,
             "level": level,
@@ -156,7 +164,7 @@ def _print_json(
     )
 
 
-def _print(scores: AnomalyScores, ranking: pd.DataFrame, total: int) -> None:
+def _print(scores: AnomalyScores, demos: Demonstrations, ranking: pd.DataFrame, total: int) -> None:
     rows = [
         [
             str(name),
@@ -174,8 +182,18 @@ def _print(scores: AnomalyScores, ranking: pd.DataFrame, total: int) -> None:
     echo(table(header, rows))
     if total > len(rows):
         echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
-    _print_alarms(scores)
-    _print_changes(scores, len(rows))
+    _print_behaviours(ranking)
+    _print_alarms(scores, demos)
+    _print_changes(scores, demos, len(rows))
+
+
+def _print_behaviours(ranking: pd.DataFrame) -> None:
+    """What deviating trajectories do instead."""
+    found = ranking[ranking["behaviour"] != ""]
+    if len(found):
+        echo("What explains the deviating ones best:")
+    for name, row in found.iterrows():
+        echo(f"  {name}: {row['behaviour']} ({row['gain']:.0f} nats better than the run's policy)")
 
 
 def _level(scores: AnomalyScores) -> float:
@@ -189,31 +207,49 @@ def _reason(row: Any, level: float) -> str:
     return _P_VALUES[name] if row[name] <= level else "none"
 
 
-def _print_alarms(scores: AnomalyScores) -> None:
+def _unexplained(scores: AnomalyScores, demos: Demonstrations) -> pd.DataFrame:
+    """The steps that no action explains, worst first, with the place of each in the file."""
     steps = scores.to_frame("steps")
-    odd = steps[~steps["explained"]].sort_values("misfit", ascending=False, kind="stable")
+    steps["place"] = ""
+    odd = ~scores.steps.explained
+    starts = demos.offsets[scores.steps.trajectory[odd]] + scores.steps.step[odd]
+    steps.loc[odd, "place"] = [demos.place(int(start)) for start in starts]
+    return steps[odd].sort_values("misfit", ascending=False, kind="stable")
+
+
+def _print_alarms(scores: AnomalyScores, demos: Demonstrations) -> None:
+    from onlooker.reading.tracks import counted
+
+    odd, n_steps = _unexplained(scores, demos), len(scores.steps.step)
     if len(odd) == 0:
         echo("Every step is explained by some action.")
         return
-    echo(f"Alarm: steps that no action explains, worst first: {len(odd):,} of {len(steps):,}")
+    rows = "; rows count from 0" if demos.rows is not None else ""
+    text = f"Alarm: no action explains {len(odd):,} of {counted(n_steps, 'step')}"
+    echo(f"{text}; the worst first{rows}:")
     for _, step in odd.head(_MAX_ALARMS).iterrows():
-        echo(f"  {step['trajectory']}, step {step['step']}: {step['misfit']:.3g} sigma off")
+        echo(f"  {step['place']}: {step['misfit']:.3g} sigma off")
     if len(odd) > _MAX_ALARMS:
         echo(f"  and {len(odd) - _MAX_ALARMS:,} more")
 
 
-def _print_changes(scores: AnomalyScores, most: int) -> None:
+def _print_changes(scores: AnomalyScores, demos: Demonstrations, most: int) -> None:
+    import numpy as np
+
     level = _level(scores)
     changes: pd.DataFrame = scores.changes(level)
     if len(changes) == 0:
         echo(f"No change points ({100 * level:.2g} % level).")
         return
     echo(f"Change points ({100 * level:.2g} % level):")
-    for name, row in changes.head(most).iterrows():
+    # as `changes` sorts them; names may repeat
+    order = np.argsort(scores.trajectories.p_change, kind="stable")
+    for k, (_, row) in zip(order, changes.head(most).iterrows(), strict=False):
         what = "other actions" if row["changed"] == "action_surprise" else "noisier steps"
         echo(
-            f"  {name}: {what} from step {row['onset']} ({row['onset_low']} to "
-            f"{row['onset_high']}) to {row['end']}, p {row['p_change']:.3g}"
+            f"  {demos.place(int(demos.offsets[k] + max(0, row['onset'])))}: {what} from there "
+            f"(steps {row['onset_low']} to {row['onset_high']}) to step {row['end']}, "
+            f"p {row['p_change']:.3g}"
         )
     if len(changes) > most:
         echo(f"  and {len(changes) - most:,} more")

@@ -30,12 +30,24 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @click.option("--step", type=_POSITIVE, help="The length of all steps, instead of speeds.")
 @click.option("--sigma", type=_POSITIVE, help="Noise of a step.  [default: from the tracks]")
 @click.option(
+    "--features",
+    metavar="NAMES",
+    help="What joins the position in the state: none, heading or heading,speed.  [default: by the "
+    "score of left-out trajectories]",
+)
+@click.option(
     "--prior",
     metavar="KIND",
-    help="Prior over partitions, such as crp or potts.  [default: ddcrp]",
+    help="Prior over partitions, such as crp or potts.  [default: regions]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
+@click.option(
+    "--repertoire",
+    type=click.Choice(["auto", "actions"]),
+    help="What controllers do: all behaviours that apply, or bare actions.  [default: auto with "
+    "the default prior, else actions]",
+)
 @click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 1000]")
 @click.option(
     "--until-converged",
@@ -56,9 +68,10 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     "--model",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="File with all other settings. Options override it.",
+    help="File with all other settings, or 'paper' for those of the paper. Options override it.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default="run",
@@ -66,12 +79,14 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     help="Directory for the draws, stored while sampling.",
 )
 @click.option("--resume", is_flag=True, help="Continue the run in the output directory.")
+@click.option("--force", is_flag=True, help="Replace the run in the output directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def fit(
     file: Path,
     model: Path | None,
     output: Path,
     resume: bool,
+    force: bool,
     as_json: bool,
     geographic: bool,
     until_converged: bool,
@@ -88,7 +103,7 @@ def fit(
       onlooker fit tracks.csv --trajectory id --states x,y
       onlooker report run
     """
-    from onlooker.fitting.model_file import Model, read_model, with_flags
+    from onlooker.fitting.model_file import Model, joined_features, read_model, with_flags
     from onlooker.fitting.run import fit as fit_tracks
 
     notify = printer(as_json)
@@ -99,20 +114,25 @@ def fit(
     )
     chosen = replace(
         chosen,
+        repertoire=given["repertoire"] or chosen.repertoire,
         data=chosen.data
-        | _given(given, "states", "trajectory", "time", "hold_out")
+        | _given(given, "states", "trajectory", "time", "hold_out", "encoding")
         | ({"geographic": True} if geographic else {}),
-        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps"),
+        cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps", "max_speed"),
         sampling=chosen.sampling
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed", "max_minutes")
         | ({"draws": "auto"} if until_converged else {}),
     )
+    if resume and force:
+        raise click.UsageError("--resume and --force exclude each other")
+    if given["features"] is not None:
+        chosen = replace(chosen, features=joined_features(given["features"]))
     if until_converged and given["draws"] is not None:
         raise click.UsageError("--draws and --until-converged exclude each other")
     if given["max_minutes"] is not None and chosen.sampling.get("draws") != "auto":
         raise click.UsageError("--max-minutes applies to --until-converged only")
     try:
-        run = fit_tracks(file, chosen, output, resume=resume, notify=notify)
+        run = fit_tracks(file, chosen, output, resume=resume, notify=notify, replace_run=force)
     except KeyboardInterrupt:
         echo("To continue, repeat the command with --resume.", err=True)
         raise
@@ -126,11 +146,12 @@ def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
 def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     from onlooker.findings import words
 
-    found = words.findings(run)
+    found = words.findings(run, progress=True)
     for note in run.notes:
-        notify(f"Note: {note}")
+        if note not in run.record.advice:  # which was given before sampling
+            notify(f"Note: {note}")
     notify(found["in_short"])
-    for line in words.format_regions(run, found["regions"]):
+    for line in words.format_done(run, found):
         notify(line)
     notify(words.format_convergence(found["convergence"]))
     for line in words.format_bounds(run, found["at_bounds"]):
@@ -139,5 +160,5 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     if as_json:
         record = run.record
         about = {"account": record.account, "explained": record.explained}
-        about["held_out"] = record.held_out
+        about |= {"held_out": record.held_out, "state": record.state, "advice": record.advice}
         print_json({"run": str(run.path), **about, **found})

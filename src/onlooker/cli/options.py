@@ -45,6 +45,14 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command = click.option(
             f"--{name}", type=click.Choice(allowed), help=f"What to do with {what}."
         )(command)
+    command = click.option(
+        "--max-speed",
+        type=click.FloatRange(min=0, min_open=True),
+        help="States that are reached faster are missing: per hour for dates, km on Earth.",
+    )(command)
+    command = click.option(
+        "--encoding", metavar="NAME", help="Encoding of a CSV file.  [default: as it looks]"
+    )(command)
     columns = {
         "time": "Column to sort each trajectory by.",
         "trajectory": "Column that identifies the trajectory.",

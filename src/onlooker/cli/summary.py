@@ -61,7 +61,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
         }
         for name, values in posterior.hyper.items()
     }
-    found = findings(run)
+    found = findings(run, progress=True)
     return {
         "run": str(run.path),
         "notes": run.notes,
@@ -95,6 +95,8 @@ def describe(run: OpenedRun) -> dict[str, Any]:
 
 def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
+    from onlooker.findings.model import concentration_words, dynamics_words, prior_words
+    from onlooker.findings.names import hyper_words
     from onlooker.reading.tracks import counted
 
     echo(report["in_short"])
@@ -111,17 +113,25 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
         echo(f"Set aside for calibration: {n_aside}.")
     explained = model["explained"]
     share = "" if explained is None else f"; they explain {explained['share']:.2%} of steps"
-    echo(f"Dynamics: {model['dynamics'] or 'not stored'}{share}.")
-    echo(f"Prior: {model['prior']}; concentration {model['concentration']}.")
+    target = run.posterior.target
+    echo(f"Actions: {dynamics_words(target.problem.dynamics)}{share}.")
+    echo(f"Prior: {prior_words(target.prior)}.")
+    echo(f"Concentration of the controllers: {concentration_words(target.concentration)}.")
     echo(
         f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
         f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
     )
-    echo("\n".join(words.format_regions(run, report["regions"])))
+    echo("\n".join(words.format_done(run, report)))
     rows = [
-        [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
-        if one["inferred"]
-        else [name, f"{one['mean']:.4g}", "-", "-", "fixed"]
+        [
+            hyper_words(run.posterior.prior, name),
+            f"{one['mean']:.4g}",
+            *(
+                [f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
+                if one["inferred"]
+                else ["-", "-", "fixed"]
+            ),
+        ]
         for name, one in report["hyper"].items()
     ]
     echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))

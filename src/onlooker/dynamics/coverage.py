@@ -36,8 +36,10 @@ class StepCoverage:
         A step beyond it is not explained: 99.9 % of what an action does is nearer to its mean.
     n_actions
         Number of actions.
-    names
-        Names of the trajectories.
+    demos
+        The trajectories.
+    starts
+        ``(M,)``: where each step starts, as an index into their states.
     """
 
     misfit: Array
@@ -46,7 +48,8 @@ class StepCoverage:
     index: Array
     limit: float
     n_actions: int
-    names: Array
+    demos: Demonstrations
+    starts: Array
 
     @cached_property
     def unexplained(self) -> Array:
@@ -69,8 +72,9 @@ class StepCoverage:
         used = np.bincount(self.nearest[self.misfit <= self.limit], minlength=self.n_actions)
         return used / max(1, used.sum())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, for JSON."""
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON; of unexplained steps the `most` worst, or all."""
+        listed = self.unexplained if most is None else self.worst[:most]
         return {
             "n_steps": self.n_steps,
             "n_actions": self.n_actions,
@@ -82,11 +86,17 @@ class StepCoverage:
                     "transition": int(t),
                     "trajectory": int(self.trajectory[t]),
                     "step": int(self.index[t]),
+                    "place": self.demos.place(int(self.starts[t])),
                     "misfit": float(self.misfit[t]),
                 }
-                for t in self.unexplained
+                for t in listed
             ],
         }
+
+    @cached_property
+    def worst(self) -> Array:
+        """The steps that no action explains, the worst first."""
+        return self.unexplained[np.argsort(-self.misfit[self.unexplained], kind="stable")]
 
     def __str__(self) -> str:
         summary = (
@@ -95,14 +105,14 @@ class StepCoverage:
         )
         if not len(self.unexplained):
             return summary
-        worst = self.unexplained[np.argsort(-self.misfit[self.unexplained], kind="stable")]
+        worst = self.worst
         verb = "is" if len(worst) == 1 else "are"
-        lines = [summary, f"{len(worst):,} {verb} not explained, the worst first:"]
+        rows = "; rows count from 0" if self.demos.rows is not None else ""
+        lines = [summary, f"{len(worst):,} {verb} not explained, the worst first{rows}:"]
         for t in worst[:_SHOWN]:
-            where = f"trajectory {self.names[self.trajectory[t]]}, step {self.index[t]}"
-            lines.append(f"  {where}: {self.misfit[t]:.3g} sigma")
+            lines.append(f"  {self.demos.place(int(self.starts[t]))}: {self.misfit[t]:.3g} sigma")
         if len(worst) > _SHOWN:
-            lines.append(f"  and {len(worst) - _SHOWN:,} more: see `unexplained`")
+            lines.append(f"  and {len(worst) - _SHOWN:,} more")
         return "\n".join(lines)
 
 
@@ -122,4 +132,6 @@ def coverage_of(dynamics: DisplacementDynamics, demos: Demonstrations) -> StepCo
         nearest[rows] = loglik.argmax(axis=1)
     index = starts - demos.offsets[trajectory]
     limit = math.sqrt(chi2.ppf(_WITHIN, dynamics.n_dims))
-    return StepCoverage(misfit, nearest, trajectory, index, limit, dynamics.n_actions, demos.names)
+    return StepCoverage(
+        misfit, nearest, trajectory, index, limit, dynamics.n_actions, demos, starts
+    )

@@ -19,6 +19,7 @@ from onlooker.metrics import circular_emd
 from onlooker.partitions import DistanceDependent
 from onlooker.posterior import Posterior
 from onlooker.problem.problem import Problem
+from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
@@ -67,7 +68,7 @@ def recognise(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the report has its own words
         posterior = sample(
-            Problem.from_demonstrations(demos, world.dynamics),
+            Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()]),
             DistanceDependent(start="nearest"),
             draws=draws,
             tune=tune,

@@ -18,6 +18,7 @@ from onlooker.metrics import planar_emd
 from onlooker.partitions import DistanceDependent, GaussianDecay
 from onlooker.planning import value_iteration
 from onlooker.problem.problem import Problem
+from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 from onlooker.worlds import GridWorld
 
@@ -116,7 +117,7 @@ def ddcrp_policy(
     rng: np.random.Generator,
 ) -> Array:
     """The posterior mean policy at all states, unvisited ones included in the inference."""
-    problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
+    problem = Problem.from_demonstrations(demos, dynamics, "all", repertoire=[Actions()])
     prior = DistanceDependent(
         self_link=Exponential(config.nu_mean),
         decay=GaussianDecay(config.scale, config.offset),
@@ -141,7 +142,7 @@ def _inferred_policy(
     rng: np.random.Generator,
 ) -> Array:
     """The same with all hyper-parameters inferred, from four chains of the default length."""
-    problem = Problem.from_demonstrations(demos, dynamics, nodes="all")
+    problem = Problem.from_demonstrations(demos, dynamics, "all", repertoire=[Actions()])
     prior = DistanceDependent.inferred(coordinates=coordinates, start="nearest")
     alpha = LogUniform(0.25, 10.0)
     posterior = sample(problem, prior, alpha, random_state=rng, progress=False)

@@ -20,6 +20,7 @@ from onlooker.partitions import DistanceDependent, GaussianDecay, PartitionPrior
 from onlooker.plot import distance_to
 from onlooker.posterior import Posterior
 from onlooker.problem import Problem
+from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion
 
 DATA = 0  # key of the stream that the data come from
@@ -56,7 +57,9 @@ class PlaneConfig(Config):
 
     def problem(self, run: int) -> Problem:
         """What is to be inferred from the data of a run."""
-        return Problem.from_demonstrations(self.demonstrations(run), self.world().dynamics)
+        return Problem.from_demonstrations(
+            self.demonstrations(run), self.world().dynamics, repertoire=[Actions()]
+        )
 
     def ddcrp(self, nu_mean: float | None = None) -> DistanceDependent:
         """The paper's model; chains start with all links to self."""

@@ -10,14 +10,20 @@ from onlooker._version import __version__
 from onlooker.checks import Array
 from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
+from onlooker.explorer.pictures import picture
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import LEVEL, Controller
-from onlooker.findings.names import hyper_text, rounded, scalar_name, short_repr
+from onlooker.findings.controllers import Controller, acting
+from onlooker.findings.kinds import format_kinds, kinds
+from onlooker.findings.model import dynamics_words, prior_words
+from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
 from onlooker.findings.verdict import table_rows, verdict
-from onlooker.findings.words import in_short
+from onlooker.findings.words import in_a_line, in_short
 from onlooker.hyper import Prior
+from onlooker.prediction.controllers import LEVEL
 
 _MAX_UNSURE = 12
+_CLOCKS = {"M": "date", "m": "duration"}
+_MAX_REGIONS = 5  # that the page begins with
 _MAX_TRACED = 2_000  # draws of a chain that a trace shows
 
 
@@ -38,8 +44,10 @@ def overview(view: RunView) -> dict[str, Any]:
         "draws": _draws(view),
         "traces": _traces(view),
         "counts": _counts(view),
+        "kinds": format_kinds(kinds(view.posterior)),
         "verdict": _verdict(view),
         "in_short": _in_short(view),
+        "regions": _regions(view),
         "summary": table_rows(view.run) if _has_table(view) else [],
         "consensus": _consensus(view),
         "membership": None if view.consensus is None else pack(view.consensus.membership),
@@ -70,7 +78,7 @@ def _run(view: RunView) -> dict[str, Any]:
         "versions": versions,
         "shown_by": __version__,
         "seed": str(schedule.seed),
-        "prior": rounded(short_repr(view.posterior.prior)),
+        "prior": prior_words(view.posterior.prior),
         "options": header["options"],
         "planned_draws": header["draws"],
         "planned_chains": header["chains"],
@@ -107,11 +115,11 @@ def _data(view: RunView) -> dict[str, Any]:
         "longest": max(lengths, default=0),
         "kind": view.space.kind,
         "dims": None if view.space.kind == "abstract" else view.space.sites.shape[1],
-        "dynamics": repr(problem.dynamics)
+        "dynamics": dynamics_words(problem.dynamics)
         if problem.dynamics is not None
         else (dynamics or {}).get("opaque"),
         "unidentifiable": None if view.run.has_unseen else problem.unidentifiable_share,
-        "without_transition": int((view.run.visits == 0).sum()),
+        "left": pack(view.run.visits > 0, "u1"),
         "unseen": view.run.has_unseen,
     }
 
@@ -155,7 +163,7 @@ def _traces(view: RunView) -> dict[str, Any]:
     rows = [
         {
             "name": name,
-            "meaning": scalar_name(posterior.prior, name),
+            "meaning": view.run.scalar_name(name),
             "values": pack(values[:, ::step]),
         }
         for name, values in found.items()
@@ -179,6 +187,17 @@ def _in_short(view: RunView) -> str | None:
     return in_short(view.run, verdict(view.run)) if known else None
 
 
+def _regions(view: RunView) -> list[dict[str, Any]] | None:
+    """The largest regions in words: where, and what is mostly done."""
+    if _in_short(view) is None:
+        return None
+    largest = view.regions[:_MAX_REGIONS]
+    return [
+        {"number": region["controller"] - 1, "text": in_a_line(view.run, region)}
+        for region in largest
+    ]
+
+
 def _has_table(view: RunView) -> bool:
     return "table" in view.run.__dict__
 
@@ -189,6 +208,7 @@ def _consensus(view: RunView) -> dict[str, Any] | None:
         return None
     return {
         "n_clusters": found.n_clusters,
+        "n_acting": len(acting(view.run)) if not view.run.growing else None,
         "expected_loss": found.expected_loss,
         "n_restarts": found.n_restarts,
         "n_agreeing": found.n_agreeing,
@@ -203,10 +223,10 @@ def _consensus(view: RunView) -> dict[str, Any] | None:
 def _controllers(view: RunView) -> list[dict[str, Any]] | None:
     if "controllers" not in view.__dict__:
         return None
-    return [_controller(one) for one in view.controllers]
+    return [_controller(view, one) for one in view.controllers]
 
 
-def _controller(one: Controller) -> dict[str, Any]:
+def _controller(view: RunView, one: Controller) -> dict[str, Any]:
     return {
         "number": one.number,
         "nodes": one.n_nodes,
@@ -215,6 +235,9 @@ def _controller(one: Controller) -> dict[str, Any]:
         "mean": one.mean.tolist(),
         "low": one.low.tolist(),
         "high": one.high.tolist(),
+        "behaviours": [
+            {**done._asdict(), "picture": picture(view, done.behaviour)} for done in one.behaviours
+        ],
     }
 
 
@@ -239,7 +262,8 @@ def _hyper(view: RunView) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "does": hyper_text(posterior.prior, name).effect,
-                "prior": rounded(short_repr(given[name]))
+                "text": hyper_words(posterior.prior, name),
+                "prior": hyper_prior_words(given[name])
                 if isinstance(given.get(name), Prior)
                 else None,
                 "drawn": drawn,
@@ -260,7 +284,19 @@ def _paths(view: RunView) -> dict[str, Any] | None:
         "nodes": pack(paths.nodes, "u4"),
         "offsets": pack(paths.offsets, "u4"),
         "names": view.run.trajectory_names,
+        "times": None if paths.times is None else pack(_as_numbers(paths.times), "f8"),
+        "clock": None if paths.times is None else _CLOCKS.get(paths.times.dtype.kind, "number"),
+        "rows": None if paths.rows is None else pack(paths.rows, "u4"),
     }
+
+
+def _as_numbers(times: Array) -> Array:
+    """Dates and durations as milliseconds, others as they are."""
+    return (
+        times.astype(f"{times.dtype.kind}8[ms]").astype(np.int64)
+        if times.dtype.kind in "mM"
+        else times
+    )
 
 
 def _steps(view: RunView) -> dict[str, Any] | None:
@@ -286,7 +322,7 @@ def _anomaly(view: RunView) -> list[dict[str, Any]] | None:
     """Each trajectory among all of the run."""
     if view.anomaly is None:
         return None
-    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained")
+    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained", "behaviour")
     table = view.anomaly.to_dict()["trajectories"]
     rows = zip(*(table[name] for name in columns), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -17,11 +17,13 @@ _SCRIPTS = (
     "surface.js",
     "map.js",
     "layers.js",
+    "behaviours.js",
     "charts.js",
     "panels.js",
     "detail.js",
     "compare.js",
     "export.js",
+    "link.js",
     "app.js",
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import LEVEL
+from onlooker.prediction.controllers import LEVEL
 
 _MAX_COUNTED = 4_000_000  # numbers held at a time
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,12 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.base import position_dynamics
+from onlooker.prediction.controllers import LEVEL, Doing, doings
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
     from onlooker.problem import Problem
 
-LEVEL = 0.9
-"""Probability of credible intervals."""
 _MAX_ACTIONS = 3  # likely ones that are listed
 _MAX_CONTROLLERS = 60  # that are described one by one
 
@@ -30,16 +30,25 @@ def n_controllers(run: OpenedRun) -> list[dict[str, float]]:
     ]
 
 
+def acting(run: OpenedRun) -> Array:
+    """Clusters of the consensus partition where some step starts; ends of tracks have none."""
+    labels = run.posterior.partition()
+    return np.flatnonzero(np.bincount(labels, run.visits) > 0)
+
+
 def regions(run: OpenedRun) -> list[dict[str, Any]]:
-    """The clusters of the consensus partition: where they are and what is done there."""
+    """The regions of the consensus partition: where they are and what is done there.
+
+    Clusters without a step, of states where tracks end, are none.
+    """
     posterior = run.posterior
     labels, policy = posterior.partition(), posterior.policy()
+    done = None if posterior.problem.policies is None else doings(posterior, labels)
     found = []
-    for cluster in range(int(labels.max()) + 1):
+    for cluster in acting(run).tolist():
         nodes = np.flatnonzero(labels == cluster)
         visits = run.visits[nodes]
-        weights = visits if visits.any() else np.ones(len(nodes))
-        mean = weights @ policy[nodes] / weights.sum()
+        mean = visits @ policy[nodes] / visits.sum()
         likely = np.argsort(-mean, kind="stable")[:_MAX_ACTIONS]
         found.append(
             {
@@ -52,6 +61,7 @@ def regions(run: OpenedRun) -> list[dict[str, Any]]:
                     {"action": int(j), "name": run.action_names[j], "probability": float(mean[j])}
                     for j in likely
                 ],
+                "behaviours": None if done is None else [one._asdict() for one in done[cluster]],
                 "mean_step": _mean_step(posterior.problem.dynamics, mean),
             }
         )
@@ -94,6 +104,8 @@ class Controller:
     mean: Array
     low: Array
     high: Array
+    behaviours: list[Doing]
+    """The likeliest ones; empty where there is no repertoire."""
 
 
 def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Controller]:
@@ -106,6 +118,8 @@ def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Contro
     low, high = np.quantile(values, [tail, 1 - tail], axis=0)
     visits = np.bincount(labels, run.visits, minlength=n_clusters)
     policy = run.posterior.policy()
+    known = run.posterior.problem.policies is not None
+    done = doings(run.posterior, labels) if known else [[] for _ in sizes]
     return [
         Controller(
             int(c),
@@ -115,20 +129,22 @@ def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Contro
             policy[labels == c].mean(axis=0),
             low[row],
             high[row],
+            done[c],
         )
         for row, c in enumerate(chosen)
     ]
 
 
 def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) -> Array:
-    """``(B, len(chosen), A)``: a controller of each draw, averaged over a cluster's nodes."""
+    """``(draws, len(chosen), A)``: a drawn controller, averaged over a cluster's nodes."""
     posterior = run.posterior
     rank = np.full(len(sizes), -1)
     rank[chosen] = np.arange(len(chosen))
     inside = np.flatnonzero(rank[labels] >= 0)
     at = rank[labels[inside]]
     n_all = posterior.n_chains * posterior.n_draws
-    values = np.empty((n_all, len(chosen), posterior.problem.n_behaviours))
+    act = _actions_of(posterior.problem, labels, chosen)
+    values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
     rng = np.random.default_rng(posterior.schedule.seed)
     for clusters in posterior.predictor.blocks():
         theta = clusters.thetas(rng)
@@ -137,19 +153,17 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
             width = len(rows)
             pairs = at * width + clusters.labels[row, inside]
             shared = np.bincount(pairs, minlength=len(chosen) * width)
-            values[b] = shared.reshape(len(chosen), width) @ rows
-    return _as_actions(posterior.problem, values / sizes[chosen][None, :, None], labels, chosen)
+            values[b] = act(shared.reshape(len(chosen), width) @ rows)
+    return values / sizes[chosen][None, :, None]
 
 
-def _as_actions(problem: Problem, values: Array, labels: Array, chosen: Array) -> Array:
-    """``(B, len(chosen), A)``: what distributions over behaviours do at a cluster's nodes."""
+def _actions_of(problem: Problem, labels: Array, chosen: Array) -> Callable[[Array], Array]:
+    """What distributions over behaviours, ``(len(chosen), B)``, do at the clusters' nodes."""
     if problem.policies is None:
-        return values
-    means = []
-    for cluster in chosen:
+        return lambda weights: weights
+    means = np.zeros((len(chosen), problem.n_behaviours, problem.n_actions))
+    for row, cluster in enumerate(chosen):
         states = problem.states[labels == cluster]
-        total = np.zeros((problem.n_behaviours, problem.n_actions))
         for chunk in problem.policies.chunks(len(states)):
-            total += problem.policies(states[chunk]).sum(axis=0)
-        means.append(total / len(states))
-    return np.einsum("ncb,cba->nca", values, np.array(means))
+            means[row] += problem.policies(states[chunk]).sum(axis=0) / len(states)
+    return lambda weights: np.asarray(np.matmul(weights[:, None], means)[:, 0])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.hyper import LogUniform, Scaled
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
 
 _PROBE = re.compile(r"policy\[node (\d+), action (\d+)\]")
 _KIND = re.compile(r"kind\[(.+)\]")
 _IMPUTED = re.compile(r"imputed\[(state|action) (\d+)(?:, coordinate (\d+))?\]")
-_FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 
 
 # -- hyper-parameters and other scalars -----------------------------------------------------------
@@ -42,22 +42,45 @@ _SCALARS = {
 }
 
 
-def hyper_text(prior: PartitionPrior[Any], name: str) -> HyperText:
+def hyper_text(prior: PartitionPrior[Any] | None, name: str) -> HyperText:
     """The words for a hyper-parameter by its name in `Posterior.hyper`."""
-    return prior.texts.get(name) or _TEXTS.get(name, HyperText("", name, ""))
+    known = {} if prior is None else prior.texts
+    return known.get(name) or _TEXTS.get(name, HyperText("", name, ""))
 
 
-def scalar_name(prior: PartitionPrior[Any], name: str) -> str:
-    """What a row of `Posterior.summary` is, in words."""
+def hyper_words(prior: PartitionPrior[Any] | None, name: str) -> str:
+    """Name and symbol of a hyper-parameter, such as "self-link weight ν"."""
+    text = hyper_text(prior, name)
+    return f"{text.name} {text.symbol}".rstrip()
+
+
+def scalar_name(
+    prior: PartitionPrior[Any], name: str, state: Callable[[int], str], actions: Sequence[str]
+) -> str:
+    """What a row of `Posterior.summary` is, in words; `state` says what a node is called."""
     if probe := _PROBE.fullmatch(name):
-        return f"probability of action {probe[2]} at node {probe[1]}"
+        return f"probability of {actions[int(probe[2])]} at {state(int(probe[1]))}"
     if kind := _KIND.fullmatch(name):
         return f"mass of {kind[1]}"
     if match := _IMPUTED.fullmatch(name):
         what = f"unseen {match[1]} {match[2]}"
         return f"coordinate {match[3]} of {what}" if match[3] else f"{what} is its likeliest"
-    text = hyper_text(prior, name)
-    return _SCALARS.get(name) or f"{text.name} {text.symbol}".rstrip()
+    return _SCALARS.get(name) or hyper_words(prior, name)
+
+
+def hyper_prior_words(value: Any) -> str:
+    """A prior of a hyper-parameter, such as "log-uniform from 0.5 to 5"."""
+    if isinstance(value, Scaled):
+        return f"{hyper_prior_words(value.prior)}, times {value.factor:.4g}"
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return str(value)
+    given = [getattr(value, item.name) for item in dataclasses.fields(value)]
+    if isinstance(value, LogUniform):
+        return f"log-uniform from {value.low:.4g} to {value.high:.4g}"
+    if not all(isinstance(x, int | float) for x in given):
+        return short_repr(value)
+    parts = [f"{f.name} {x:.4g}" for f, x in zip(dataclasses.fields(value), given, strict=True)]
+    return ", ".join([type(value).__name__.lower(), *parts])
 
 
 # -- axes -----------------------------------------------------------------------------------------
@@ -85,6 +108,17 @@ def decimals(values: Array, steps: Array) -> int:
     steps = np.abs(steps[steps != 0])
     unit = float(np.median(steps)) / 20 if len(steps) else float(np.ptp(values)) / 1000
     return int(np.clip(np.ceil(-np.log10(unit)), 0, 9)) if unit > 0 else 3
+
+
+def place_text(place: Sequence[float], digits: Sequence[int], geographic: bool) -> str:
+    """Coordinates such as "(4.95, -0.1)", or "(61.9°W, 21.9°N)" on Earth."""
+    parts = [coordinate(x, d) for x, d in zip(place, digits, strict=False)]
+    if geographic:
+        lon = coordinate(abs((place[0] + 180) % 360 - 180), digits[0])
+        lat = coordinate(abs(place[1]), digits[1])
+        sides = "W" if (place[0] + 180) % 360 < 180 else "E", "S" if place[1] < 0 else "N"
+        parts[:2] = [f"{lon}°{sides[0]}", f"{lat}°{sides[1]}"]
+    return f"({', '.join(parts)})"
 
 
 def coordinate(value: float, digits: int) -> str:
@@ -120,8 +154,3 @@ def short_repr(value: Any) -> str:
         if repr(given) != repr(default):
             arguments.append(f"{item.name}={short_repr(given)}")
     return f"{type(value).__name__}({', '.join(arguments)})"
-
-
-def rounded(text: str) -> str:
-    """The text with its fractions at 4 significant digits: to be read, not to be run."""
-    return _FRACTION.sub(lambda found: repr(float(f"{float(found[0]):.4g}")), text)

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import warnings
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.checks import Array, one_of, stored_array
+from onlooker.consensus.stability import Stability, stability
+from onlooker.diagnostics import own_landmarks
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.files import open_regular, parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names, decimals
+from onlooker.findings.names import axis_names, decimals, place_text, scalar_name
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from onlooker.consensus import ConsensusResult
     from onlooker.demonstrations import Demonstrations
     from onlooker.posterior import Posterior
+    from onlooker.progress import Progress
 
 _CONSENSUS = "consensus.npz"
 _MAX_LABELS = 2_000_000  # of the draws that a consensus is computed from; half a minute or so
@@ -139,8 +141,9 @@ class OpenedRun:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know: the remarks, and that the run is not finished."""
-        return self.remarks + ([] if self.state == "finished" else [self.progress])
+        """What a reader should know: remarks, what the model misses, whether the run goes on."""
+        progress = [] if self.state == "finished" else [self.progress]
+        return [*self.remarks, *self.record.advice, *progress]
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -212,6 +215,17 @@ class OpenedRun:
             return given
         return action_names(problem.dynamics, problem.n_actions)
 
+    def state_text(self, node: int) -> str:
+        """The state of a node, such as "state 3" or "(4.95, -0.1)"."""
+        state = self.posterior.problem.states[node]
+        if self.is_discrete:
+            return f"state {state}"
+        return place_text(state.tolist(), self.decimals, self.geographic)
+
+    def scalar_name(self, name: str) -> str:
+        """What a row of `table` is, in words."""
+        return scalar_name(self.posterior.prior, name, self.state_text, self.action_names)
+
     @property
     def trajectory_names(self) -> list[str] | None:
         """Names of the trajectories; None where they have numbers only."""
@@ -224,6 +238,11 @@ class OpenedRun:
     def table(self) -> pd.DataFrame:
         """Diagnostics of label-free quantities."""
         return self.posterior.summary()
+
+    @cached_property
+    def stability(self) -> Stability | None:
+        """How far chains with landmarks of their own agree; None where all have the same nodes."""
+        return stability(self.posterior) if own_landmarks(self.posterior) else None
 
     @property
     def has_unseen(self) -> bool:
@@ -238,11 +257,11 @@ class OpenedRun:
             return np.bincount(problem.node_of, minlength=problem.n_nodes)
         return np.bincount(starts.ravel(), minlength=problem.n_nodes) / len(starts)
 
-    def load_consensus(self, notify: Callable[[str], Any] | None = None) -> ConsensusResult:
+    def load_consensus(self, progress: Progress | None = None) -> ConsensusResult:
         """The consensus that the store has, or a new one, which is then stored.
 
         Where all draws would take longer than about half a minute, it is computed from every k-th
-        draw, and a remark says so. `notify` is called before a search.
+        draw, and a remark says so. `progress` is advanced by `consensus.search.n_searches`.
         """
         posterior = self.posterior
         n_draws, n_nodes = posterior.n_draws, posterior.problem.n_nodes
@@ -250,12 +269,13 @@ class OpenedRun:
         step = max(1, -(-n_draws // each))
         about = {"chains": posterior.chain_ids, "draws": n_draws, "step": step, "nodes": n_nodes}
         result = None if self.path is None else _read_consensus(self.path, about)
-        if result is None:
-            from onlooker.consensus import consensus
+        from onlooker.consensus.search import consensus, n_searches
 
-            if notify is not None:
-                notify("Computing the consensus partition ...")
-            result = consensus(posterior.labels[:, ::step], random_state=0)
+        if result is not None and progress is not None:
+            progress.advance(n_searches())
+        if result is None:
+            labels = posterior.labels[:, ::step]
+            result = consensus(labels, random_state=0, progress=progress)
             if self.path is not None and self.path.is_dir():
                 with contextlib.suppress(OSError):  # a store may be read-only
                     _write_consensus(self.path, about, result)

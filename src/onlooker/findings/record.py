@@ -36,6 +36,10 @@ class Record:
     """Of the actions."""
     held_out: list[str] | None = None
     """Names of trajectories that were set aside for calibration."""
+    state: dict[str, Any] | None = None
+    """What joins the position, and what that gains on left-out trajectories."""
+    advice: list[str] = field(default_factory=list)
+    """What the model misses, a sentence each, with its remedy."""
 
     def write(self, store: Path) -> None:
         """Write it into the store."""
@@ -64,6 +68,7 @@ class Record:
             ("file", self.file, str),
             ("account", self.account, dict),
             ("explained", self.explained, dict),
+            ("state", self.state, dict),
         ):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {value!r}")
@@ -71,6 +76,7 @@ class Record:
             require_texts("names", self.names)
         if self.held_out is not None:
             require_texts("held_out", self.held_out)
+        require_texts("advice", self.advice)
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.diagnostics import MAX_R_HAT, MIN_ESS, is_fine, settled, too_few_draws
-from onlooker.findings.names import scalar_name
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
+    from onlooker.consensus.stability import Stability
     from onlooker.findings.opened import OpenedRun
 
 Level = Literal["good", "fair", "bad", "unknown"]
@@ -36,6 +36,8 @@ def verdict(run: OpenedRun) -> dict[str, Any]:
     if too_few_draws(posterior):
         n_draws = counted(posterior.n_draws, "draw")
         return _unknown(f"{n_draws} per chain: too few to compare the chains.")
+    if run.stability is not None:
+        return _of_landmarks(run, run.stability)
     r_hat = table["r_hat"].dropna().sort_values(ascending=False)
     ess = table[["ess_bulk", "ess_tail"]].min(axis=1).dropna().sort_values()
     if len(r_hat) == 0:
@@ -52,14 +54,47 @@ def verdict(run: OpenedRun) -> dict[str, Any]:
         "sentences": [
             parts.sentence,
             *_ENDED.get(posterior.ended, ()),
-            _agreement(worst, scalar_name(posterior.prior, str(r_hat.index[0])), run),
-            _precision(least, scalar_name(posterior.prior, str(ess.index[0]))),
+            _agreement(worst, run.scalar_name(str(r_hat.index[0])), run),
+            _precision(least, run.scalar_name(str(ess.index[0]))),
             _advice(level, worst, run),
         ],
         "advice": None if level == "good" else _remedy(worst, run),
         "r_hat": worst if math.isfinite(worst) else None,
         "ess": least,
     }
+
+
+def _of_landmarks(run: OpenedRun, found: Stability) -> dict[str, Any]:
+    """Chains with landmarks of their own have posteriors of their own: half against half."""
+    posterior = run.posterior
+    level: Level = "bad" if not found.policy_agrees else "fair"
+    if found.policy_agrees and found.partition_agrees:
+        level = "good"
+    sentences = [
+        f"Each of the {posterior.n_chains} chains has landmarks of its own, so they may differ in "
+        f"their numbers of controllers ({_each(posterior.n_controllers)})"
+        + (
+            "."
+            if posterior.n_regions is None
+            else f" and of regions ({_each(posterior.n_regions)})."
+        ),
+        found.sentence,
+    ]
+    remedy = "Give the next run more --chains" if run.record.file is not None else "Raise chains"
+    return {
+        "level": level,
+        "title": _TITLES[level],
+        "settled": {"policy": found.policy_agrees, "partition": found.partition_agrees},
+        "sentences": sentences,
+        "advice": None if level == "good" else remedy,
+        "r_hat": None,
+        "ess": None,
+    }
+
+
+def _each(numbers: Any) -> str:
+    """The mean of each chain."""
+    return ", ".join(f"{mean:.0f}" for mean in numbers.mean(axis=1))
 
 
 def _unknown(sentence: str) -> dict[str, Any]:
@@ -128,7 +163,7 @@ def table_rows(run: OpenedRun) -> list[dict[str, Any]]:
     for (name, row), is_good in zip(run.table.iterrows(), fine, strict=True):
         values: dict[str, Any] = {str(key): _number(row[key]) for key in row.index}
         ess = np.nanmin([row["ess_bulk"], row["ess_tail"], np.inf])
-        words = scalar_name(run.posterior.prior, str(name))
+        words = run.scalar_name(str(name))
         values |= {"name": str(name), "meaning": words, "ess": _number(ess)}
         values["fine"] = bool(is_good)
         rows.append(values)

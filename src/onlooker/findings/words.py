@@ -9,9 +9,13 @@ import numpy as np
 
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
-from onlooker.findings.controllers import n_controllers, regions
-from onlooker.findings.names import coordinate, hyper_text
+from onlooker.dynamics.base import position_dynamics
+from onlooker.findings.controllers import acting, n_controllers, regions
+from onlooker.findings.kinds import format_kinds, kinds
+from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
+from onlooker.prediction.controllers import Doing
+from onlooker.progress import make_progress
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
@@ -19,17 +23,23 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 12
 _MAX_RANGES = 8
-_JOINED = 0.6  # of the likely number of controllers: fewer regions need a word
 
 
-def findings(run: OpenedRun) -> dict[str, Any]:
+def findings(run: OpenedRun, progress: bool = False) -> dict[str, Any]:
     """Number of controllers, regions, convergence, and what lies at a bound of its prior."""
-    run.load_consensus()
+    from onlooker.consensus.search import n_searches
+
+    with make_progress(progress, n_searches() + 5, "findings", "steps", brief=True) as shown:
+        shown.update(0, "diagnostics")
+        run.table  # noqa: B018
+        shown.advance(5, "consensus")
+        run.load_consensus(shown)
     converged = verdict(run)
     return {
         "in_short": in_short(run, converged),
         "controllers": n_controllers(run),
         "regions": regions(run),
+        "kinds": kinds(run.posterior),
         "convergence": converged,
         "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
     }
@@ -40,22 +50,34 @@ def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
     numbers = run.posterior.n_controllers
     likely = n_controllers(run)[0]
     low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
-    n_likely, n_found = int(likely["number"]), int(run.posterior.partition().max()) + 1
+    n_likely, n_found = int(likely["number"]), len(acting(run))
     if low == high:
         verb = "is" if low == 1 else "are"
         sentences = [f"There {verb} {counted(int(low), 'controller')} in nearly all draws."]
     else:
         sentences = [
             f"There are {low:.0f} to {high:.0f} controllers (90 % of draws), most likely "
-            f"{n_likely} ({likely['probability']:.0%})."
+            f"{n_likely} ({percent(likely['probability'])})."
         ]
-    sentences.append(f"The consensus partition has {counted(n_found, 'region')}.")
-    if n_found < _JOINED * n_likely:
-        sentences[-1] = (
-            f"The consensus partition has {counted(n_found, 'region')} only: the draws differ in "
-            "which states belong together, and it keeps no border that most of them do not have."
+    sentences.append(f"The consensus partition has {counted(n_found, 'region')}")
+    if n_found < low:
+        sentences[-1] += (
+            ", fewer: the draws differ in which states belong together, and it keeps no border "
+            "that most of them do not have"
         )
-    return " ".join([*sentences, _trust(converged)])
+    elif n_found > high:
+        sentences[-1] += (
+            ", more: states whose controller is uncertain stand apart in it, while each draw puts "
+            "them with one or another"
+        )
+    return " ".join([f"{' '.join(sentences)}.", _trust(converged)])
+
+
+def percent(share: float) -> str:
+    """A share as in "17 %"."""
+    if 0 < share < 0.005:
+        return "< 1 %"
+    return f"{100 * share:.0f} %"
 
 
 def _trust(converged: dict[str, Any]) -> str:
@@ -73,23 +95,50 @@ def _trust(converged: dict[str, Any]) -> str:
     return "Policy and partition have settled."
 
 
+def format_done(run: OpenedRun, found: dict[str, Any]) -> list[str]:
+    """What is done where, and how much of it is of each kind of behaviours."""
+    sentence = format_kinds(found["kinds"])
+    return format_regions(run, found["regions"]) + ([] if sentence is None else [sentence])
+
+
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     """One line per region; the largest come first."""
-    lines = [f"Consensus partition: {counted(len(found), 'region')}."]
+    lines = [f"Consensus partition: {counted(len(found), 'region')}{_angles(run)}."]
     lines += [f"  {_region(run, region)}" for region in found[:_MAX_LISTED]]
     if len(found) > _MAX_LISTED:
         lines.append(f"  and {len(found) - _MAX_LISTED} smaller ones")
     return lines
 
 
+def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
+    """What is mostly done in a region, and where it is; for a page that shows the rest."""
+    likely = region["actions"][0]
+    what = f"{likely['name']} ({percent(likely['probability'])})"
+    if region["behaviours"]:
+        what = str(Doing(**region["behaviours"][0]))
+    share = percent(region["states"] / run.posterior.problem.n_nodes)
+    where = f"{share} of the states"
+    if region["center"] is not None:
+        where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
+    return f"mostly {what}; {where}"
+
+
+def _angles(run: OpenedRun) -> str:
+    """How directions are counted, where they are angles."""
+    steps = getattr(position_dynamics(run.posterior.problem.dynamics), "steps", None)
+    if steps is None or run.geographic or np.shape(steps)[1] != 2:
+        return ""
+    return f"; directions are counter-clockwise from {run.axes[0]}"
+
+
 def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     where = ""
     if region["center"] is not None:
-        where = " around " + ", ".join(
-            f"{name} {coordinate(x, digits)}"
-            for name, x, digits in zip(run.axes, region["center"], run.decimals, strict=False)
-        )
-    likely = ", ".join(f"{a['name']} ({a['probability']:.0%})" for a in region["actions"])
+        where = f" around {place_text(region['center'], run.decimals, run.geographic)}"
+    if region["behaviours"] is None:
+        likely = ", ".join(f"{a['name']} ({percent(a['probability'])})" for a in region["actions"])
+    else:
+        likely = "; ".join(str(Doing(**one)) for one in region["behaviours"])
     if region["numbers"] is not None:
         where = f" ({_ranges(region['numbers'])})"
     text = f"{region['controller']}: {counted(region['states'], 'state')}{where}: {likely}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.defaults import PRIOR, default_prior, settings_from
+from onlooker.defaults import PRIOR, settings_from
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics import features as kinds
@@ -156,21 +156,22 @@ FINITE = ("tabular", "gymnasium")
 
 def make_features(model: Model) -> list[Feature]:
     """The derived parts of the state."""
-    makes = [(FEATURES[table["kind"]], table) for table in model.features]
+    tables = model.features if isinstance(model.features, list) else []
+    makes = [(FEATURES[table["kind"]], table) for table in tables]
     return [make(**arguments(make, table)) for make, table in makes]
 
 
-def make_prior(demos: Demonstrations, dynamics: Dynamics, model: Model) -> PartitionPrior[Any]:
+def make_prior(
+    demos: Demonstrations, dynamics: Dynamics, model: Model, metric: Any = None
+) -> PartitionPrior[Any]:
     """Which partitions are believable: as the model says, the rest from the tracks."""
-    if not model.prior:
-        return default_prior(demos, dynamics)
     table = {"kind": PRIOR} | model.prior
     if "coordinates" in table:
         path = model.folder / table["coordinates"]
         array = _load(path)
         table["coordinates"] = _pick(path, array, None) if isinstance(array, dict) else array
         table.setdefault("metric", "euclidean")
-    return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics))
+    return prior_from(table, settings_from(PRIORS[table["kind"]], demos, dynamics, metric))
 
 
 def prior_from(table: Mapping[str, Any], known: Mapping[str, Any]) -> PartitionPrior[Any]:

@@ -1,6 +1,7 @@
 """The model of a fit as a TOML file: read, checked key by key, and refused in one clear line.
 
     concentration = {prior = "loguniform", low = 0.1, high = 10}
+    repertoire = "actions"
 
     [data]
     states = ["lon", "lat"]
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.checks import positive_integer, positive_number
+from onlooker.choosing.features import STATES
 from onlooker.defaults import PRIOR, settings
 from onlooker.files import refuse_deep
 from onlooker.fitting.building import DYNAMICS, FEATURES, prior_from
@@ -47,7 +49,7 @@ from onlooker.fitting.schema import (
     suggestion,
     tried,
 )
-from onlooker.partitions import PRIORS
+from onlooker.partitions import PRIORS, DistanceDependent
 from onlooker.reading.tracks import Cleaning
 
 _MAX_BYTES = 1 << 16  # a model takes far less
@@ -83,9 +85,22 @@ def _prior(where: str, value: Any) -> dict[str, Any]:
     return table
 
 
-def _features(value: Any) -> list[dict[str, Any]]:
+def joined_features(text: str) -> tuple[str, ...]:
+    """What joins the position, as ``none``, ``heading`` or ``heading,speed``."""
+    names = tuple(part.strip() for part in text.split(",")) if text.strip() != "none" else ()
+    if names not in STATES:
+        raise ValueError(f"features must be none, heading or heading,speed, got {text!r}")
+    return names
+
+
+def _features(value: Any) -> list[dict[str, Any]] | tuple[str, ...]:
+    if isinstance(value, str):
+        return joined_features(value)
     if not isinstance(value, list):
-        raise ValueError("features must be a list of tables: write [[features]] for each")
+        raise ValueError(
+            'features must be "none", "heading", "heading,speed", or a list of tables: write '
+            "[[features]] for each"
+        )
     tables = []
     for i, item in enumerate(value):
         tables.append(by_kind(f"features[{i}]", item, FEATURES))
@@ -106,6 +121,7 @@ DATA: dict[str, Check] = {
     "time": _text,
     "geographic": of_type(bool),
     "hold_out": _share,
+    "encoding": _text,
 }
 SAMPLING: dict[str, Check] = {
     "draws": _draws,
@@ -119,15 +135,22 @@ SAMPLING: dict[str, Check] = {
     "collapsed": of_type(bool),
     "nodes": one_of("visited", "all"),
 }
+_CLEANING = {name: check for name, check in keys_of(Cleaning).items() if name != "geographic"}
+"""Whether places are geographic is said in [data], once."""
 MODEL: dict[str, Check] = {
     "concentration": hyper,
+    "repertoire": one_of("auto", "actions"),
     "data": lambda _, value: checked("[data]", value, DATA),
-    "cleaning": lambda _, value: checked("[cleaning]", value, keys_of(Cleaning)),
+    "cleaning": lambda _, value: checked("[cleaning]", value, _CLEANING),
     "dynamics": lambda _, value: _dynamics("[dynamics]", value),
     "prior": lambda _, value: _prior("[prior]", value),
     "features": lambda _, value: _features(value),
     "sampling": lambda _, value: checked("[sampling]", value, SAMPLING),
 }
+
+
+PAPER = "paper"
+"""The name of the paper's settings, in place of a file."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +162,24 @@ class Model:
     dynamics: dict[str, Any] = field(default_factory=dict)
     prior: dict[str, Any] = field(default_factory=dict)
     concentration: Any = None
-    features: list[dict[str, Any]] = field(default_factory=list)
+    repertoire: str | None = None
+    features: list[dict[str, Any]] | tuple[str, ...] | None = None
+    """Tables; or names of what joins the position, with weights from the tracks; None: chosen."""
     sampling: dict[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     """Where files that it names are looked for."""
 
 
+def paper_model() -> Model:
+    """The paper's settings: bare actions, the position as state, the ddCRP with α = 1."""
+    prior = {"kind": DistanceDependent.key, "reassign": 0}
+    return Model(prior=prior, concentration=1.0, repertoire="actions", features=())
+
+
 def read_model(path: Path) -> Model:
-    """Read and check a model file."""
+    """Read and check a model file, or give that of a name."""
+    if str(path) == PAPER:
+        return paper_model()
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES + 1)

@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from onlooker.checks import Setting, SettingError
-from onlooker.defaults import default_concentration
+from onlooker.defaults import default_model
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
+from onlooker.dynamics.base import Dynamics
 from onlooker.dynamics.features import with_features
-from onlooker.findings.names import short_repr
+from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.state import look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions import PartitionPrior
-from onlooker.problem.problem import Problem
+from onlooker.partitions.places import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
+from onlooker.repertoire import Actions
 from onlooker.runs.header import read_header
+from onlooker.runs.lock import Lock
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
 Notify = Callable[[str], Any]
 
-_SIZES = {"draws": 1000, "tune": 500, "chains": 4, "seed": 0}
+_SEED = 0
+_CHOSEN = ("nodes", "chains", "tune", "draws")
+"""What the default model chooses where nothing is said."""
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
+REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
+"""By their names in a model."""
+_MAX_LISTED = 20  # unexplained steps that are stored with a run
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
 
@@ -69,14 +78,28 @@ def reading_of(file: Path, model: Model) -> Reading:
     return Reading(**data, line=line, cleaning=model.cleaning)
 
 
-def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify) -> OpenedRun:
+def fit(
+    file: Path,
+    model: Model,
+    output: Path,
+    *,
+    resume: bool,
+    notify: Notify,
+    replace_run: bool = False,
+) -> OpenedRun:
     """Read, propose, sample and store; `notify` is told each step."""
-    found = read_header(output)
-    if found is not None and not resume:
-        raise ValueError(
-            f"{output} already holds a run; continue it with --resume, or choose another --output"
-        )
     require_file(file)
+    found = read_header(output)
+    if found is not None and replace_run:
+        if Lock(output).writer() is not None:
+            raise ValueError(f"{output} is being written by another process; stop it first")
+    elif found is not None and not resume:
+        raise ValueError(
+            f"{output} already holds a run; continue it with --resume, replace it with --force, or "
+            "choose another --output"
+        )
+    if found is None and resume:
+        raise ValueError(f"{output} holds no run to resume; leave --resume out to start one")
     reading = reading_of(file, model)
     with notes(notify):
         demos = Demonstrations.from_tracks(reading.read(file))
@@ -86,7 +109,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         _note_trajectory_columns(file, reading, notify)
     if not reading.geographic and reading.states:
         _note_places(reading.states, demos, notify)
-    kept = found is not None and Record.readable(output)
+    kept = found is not None and not replace_run and Record.readable(output)
     before = Record.read(output) if kept else None
     account = None if demos.reading is None else demos.reading.to_dict()
     demos, aside = set_aside(demos, model, None if before is None else before.held_out or [])
@@ -97,22 +120,46 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, problem = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
         record = replace(record, account=account)
-        assert problem.dynamics is not None
-        prior = make_prior(demos.split(), problem.dynamics, model)
+        made = default_model(
+            demos,
+            dynamics,
+            prior=make_prior(demos.split(), dynamics, model, metric) if model.prior else None,
+            metric=metric,
+            concentration=model.concentration,
+            **cast("dict[str, Any]", {name: model.sampling.get(name) for name in _CHOSEN}),
+            repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
+            seed=_options_seed(model),
+            n_jobs=model.sampling.get("jobs"),
+        )
+    problem, prior = made.problem, made.prior
+    for note in made.notes:
+        notify(note)
     if demos.is_discrete and not model.prior and prior.reach is None:
         notify(
             "The space is too large for distances between all states: the prior ignores location."
         )
-    notify(f"Prior: {short_repr(prior)}.")
+    notify(f"Prior: {prior_words(prior)}.")
+    if found is not None and replace_run:
+        shutil.rmtree(output)  # only now: what was wrong with the file would have been said
     with notes(notify, ConvergenceWarning), remove_if_empty(output):
         if before is None:
             if aside is not None:
                 record = replace(record, held_out=list(dict.fromkeys(aside.names.tolist())))
                 aside.save(output / HELD_OUT)
             record.write(output)
-        posterior = sample(problem, prior, store=output, resume=resume, **_options(model, prior))
+        posterior = sample(
+            problem,
+            prior,
+            made.concentration,
+            chains=made.chains,
+            tune=made.tune,
+            draws=made.draws,
+            store=output,
+            resume=resume,
+            **_options(model),
+        )
     run = OpenedRun.of(posterior, before or record, output)
     return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
 
@@ -143,12 +190,12 @@ def set_aside(
 
 
 def _options_seed(model: Model) -> int:
-    return int((_SIZES | model.sampling)["seed"])
+    return int(model.sampling.get("seed", _SEED))
 
 
 def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
     used = [*(reading.states or []), *([reading.time] if reading.time else [])]
-    for name, n_values, n_rows in trajectory_columns(file, used):
+    for name, n_values, n_rows in trajectory_columns(file, used, reading.encoding):
         where = "" if n_rows is None else f" in the first {n_rows:,} rows"
         notify(
             f"Note: column {name!r} has {n_values:,} values{where}; if they are trajectories: "
@@ -168,8 +215,8 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 def prepare(
     demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
-) -> tuple[Record, Demonstrations, Problem]:
-    """Actions and features, what they explain, and the problem they make."""
+) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
+    """Actions and what they explain, the states with their features, and a metric for them."""
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -184,43 +231,35 @@ def prepare(
         explained=explained,
         names=names or action_names(dynamics, dynamics.n_actions),
     )
-    features = make_features(model)
-    if features:
+    if isinstance(model.features, list):
+        features = make_features(model)
         demos, dynamics = with_features(demos, features, dynamics)
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
-    unseen_integers = demos.is_discrete and demos.has_unseen  # which may be any state
-    nodes = model.sampling.get("nodes", "all" if unseen_integers else "visited")
-    return record, demos, Problem.from_demonstrations(demos, dynamics, nodes=nodes)
+        return record, demos, dynamics, None
+    if not demos.is_discrete:
+        notify("Choosing the state ...")
+    found = look(demos, dynamics, model.features, _options_seed(model))
+    for sentence in found.sentences:
+        notify(sentence)
+    record = replace(record, state=found.to_dict(), advice=found.advice)
+    if found.features:
+        demos, dynamics = with_features(demos, found.features, dynamics)
+    return record, demos, dynamics, found.metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:
     """What share of the steps the actions explain, where that is known."""
     if not hasattr(dynamics, "coverage"):
-        notify(f"Actions: {dynamics.n_actions}, of {dynamics!r}.")
+        notify(f"Actions: {dynamics_words(dynamics)}.")
         return None
-    lengths = np.unique(np.round(np.linalg.norm(dynamics.steps, axis=1), 9))
-    moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
-    stay = ", and staying" if 0 in lengths else ""
-    n_moving = int((dynamics.steps != 0).any(axis=1).sum())
-    n_speeds = int((lengths > 0).sum())
-    per = f"{n_moving // n_speeds} directions × " if n_moving % n_speeds == 0 else ""
     coverage = dynamics.coverage(demos)
-    notify(f"Actions: {per}steps of {moves}{stay}; noise {_noise(dynamics.sigma)}.")
+    notify(f"Actions: {dynamics_words(dynamics)}.")
     notify(str(coverage))
-    result = coverage.to_dict()
-    result["n_unexplained"] = len(result.pop("unexplained"))
-    return result  # type: ignore[no-any-return]
+    return coverage.to_dict(_MAX_LISTED) | {"n_unexplained": len(coverage.unexplained)}
 
 
-def _noise(sigma: Any) -> str:
-    low, high = float(np.min(sigma)), float(np.max(sigma))
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-
-
-def _options(model: Model, prior: PartitionPrior[Any]) -> dict[str, Any]:
-    given = {name: value for name, value in model.sampling.items() if name != "nodes"}
-    sizes: dict[str, Any] = _SIZES | given
-    options = {_NAMES.get(name, name): value for name, value in sizes.items()}
-    chosen = model.concentration
-    return options | {"concentration": default_concentration(prior) if chosen is None else chosen}
+def _options(model: Model) -> dict[str, Any]:
+    """Of `sample`; what the default model chooses is left out."""
+    given: dict[str, Any] = {"seed": _SEED} | model.sampling
+    return {_NAMES.get(name, name): given[name] for name in given if name not in _CHOSEN}

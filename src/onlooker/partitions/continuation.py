@@ -24,17 +24,24 @@ class Continuation:
         τ₀: the smaller, the farther a state still belongs to what was seen.
     alone
         ν*: the weight of a region of its own; None: ν as drawn.
+    shrinkage
+        κ: in mean policies, a node has the frequencies of what was done there, shrunk to its
+        controller as if that had been seen κ times, ``(φ_j + κ θ_k) / (n_j + κ)``; None: its
+        controller's policy. Credible intervals are those of controllers.
     """
 
     sharpness: float = 1.0
     reach: float = 1.0
     alone: float | None = None
+    shrinkage: float | None = None
 
     def __post_init__(self) -> None:
         positive_number("sharpness", self.sharpness)
         positive_number("reach", self.reach)
         if self.alone is not None:
             positive_number("alone", self.alone)
+        if self.shrinkage is not None:
+            positive_number("shrinkage", self.shrinkage)
 
     @property
     def is_model(self) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker.checks import Array, positive_integer, require_memory
+from onlooker.checks import Array, Setting, positive_integer, require_memory
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.places import (
+    ScaledAxes,
     check_coordinates,
     check_distances,
     in_space,
@@ -21,7 +22,7 @@ from onlooker.partitions.places import (
 )
 from onlooker.warnings import GeometryWarning, warn
 
-Metric = str | Callable[[Array, Array], float] | Array
+Metric = str | ScaledAxes | Callable[[Array, Array], float] | Array
 
 TOLERANCE = float(np.finfo(np.float64).eps)
 """Similarities below this share of their maximum are dropped: the default cut-off."""
@@ -92,7 +93,7 @@ class Geometry:
         Where a matrix could be either, its rows are states. On the Earth, for longitude and
         latitude in degrees: ``"haversine"``, the great circle in km; or ``"chord"``, the straight
         line in km (1 % shorter at 3100 km), which further columns may join at right angles: a
-        difference of 1 in them counts as a kilometre.
+        difference of 1 in them counts as a kilometre. `ScaledAxes` weighs coordinates.
     """
 
     def __init__(self, states: Array, coordinates: Any = None, metric: Metric = "euclidean"):
@@ -109,8 +110,8 @@ class Geometry:
                     f"metric is a {self.matrix.shape} matrix; it must have one row for each of "
                     f"the {len(states)} nodes, or for each integer state"
                 )
-        elif self._on_earth:
-            self.coordinates(states)  # refuse what is no place on it
+        elif self._on_earth or isinstance(metric, ScaledAxes):
+            self.coordinates(states)  # refuse what has no place
         elif self.norm is None:
             self._try_metric()
 
@@ -143,6 +144,8 @@ class Geometry:
             places = self.table[states]
         else:
             places = states[:, None].astype(np.float64)
+        if isinstance(self.metric, ScaledAxes):
+            return self.metric(places)
         return in_space(places, str(self.metric)) if self._on_earth else places
 
     @cached_property
@@ -156,7 +159,7 @@ class Geometry:
     @property
     def norm(self) -> float | None:
         """The p of the norm between `coordinates` that a tree works with; None: no tree can."""
-        if self._on_earth:
+        if self._on_earth or isinstance(self.metric, ScaledAxes):
             return 2.0
         if self.matrix is None and isinstance(self.metric, str):
             return _MINKOWSKI.get(self.metric)
@@ -221,7 +224,7 @@ class Geometry:
             cdist(
                 self.coordinates(states),
                 self._nodes[:n],
-                metric="euclidean" if self._on_earth else metric,
+                metric="euclidean" if self.norm == 2.0 else metric,
             )
         )
         distances = self.from_norm(distances)
@@ -297,7 +300,9 @@ class Geometry:
             reached * n * bytes_each,
             f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them, and its "
             f"{reached * n:.1e} pairs",
-            "set n_neighbors, such as n_neighbors=100, or give a smaller scale",
+            "give links to the nearest states only, by ",
+            Setting("n_neighbors", (100,)),
+            " or so, or a smaller scale",
         )
 
     def _reached(self, radius: float) -> Array:
@@ -358,7 +363,10 @@ class Geometry:
     def _to_nearest(self, n_neighbors: int, weight: Callable[[Array], Array]) -> Similarity:
         n_pairs = len(self.states) * min(n_neighbors, len(self.states))
         require_memory(
-            n_pairs * _SORTED, f"n_neighbors={n_neighbors:,}", "give fewer, such as n_neighbors=100"
+            n_pairs * _SORTED,
+            f"links to the {n_neighbors:,} nearest states",
+            "give fewer, such as ",
+            Setting("n_neighbors", (100,)),
         )
         index, distance = self.nearest(n_neighbors)
         order = np.argsort(index, axis=1)

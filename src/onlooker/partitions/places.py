@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onlooker import geography
-from onlooker.checks import Array, as_array, finite_array
+from onlooker.checks import Array, as_array, finite_array, positive_number
 
 _LARGEST = 1e150  # a coordinate beyond it has no square
+
+
+@dataclass(frozen=True)
+class ScaledAxes:
+    """The Euclidean metric after each coordinate was multiplied by a factor of its own.
+
+    Parameters
+    ----------
+    factors
+        One for each coordinate, features included.
+    """
+
+    factors: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        factors = tuple(np.asarray(self.factors).tolist())  # an array, where it was stored
+        object.__setattr__(self, "factors", factors)
+        for number, factor in enumerate(factors):
+            positive_number(f"factors[{number}]", factor)
+
+    def __call__(self, places: Array) -> Array:
+        """Where they lie for the Euclidean metric."""
+        if places.shape[1] != len(self.factors):
+            raise ValueError(
+                f"metric has {len(self.factors)} factors; states have {places.shape[1]} coordinates"
+            )
+        return places * np.array(self.factors)
 
 
 def in_space(places: Array, metric: str) -> Array:

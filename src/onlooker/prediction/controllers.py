@@ -1,8 +1,8 @@
-"""What each consensus controller does, in words, and how sure that is."""
+"""What each controller of a partition does, in words, and how sure that is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,54 +13,86 @@ if TYPE_CHECKING:
 
     from onlooker.posterior import Posterior
 
+LEVEL = 0.9
+"""Probability of credible intervals."""
 _MAX_NAMED, _MIN_NAMED = 3, 0.1  # behaviours in the words, and the share of one
 
 
-def controllers(posterior: Posterior, level: float = 0.9) -> pd.DataFrame:
+class Doing(NamedTuple):
+    """A behaviour of a controller, with its probability."""
+
+    behaviour: int
+    name: str
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.name}, {with_interval(self.mean, self.low, self.high)}"
+
+
+def with_interval(mean: float, low: float, high: float) -> str:
+    """A probability and its interval, such as "82 % [70–90]"."""
+    return f"{100 * mean:.0f} % [{100 * low:.0f}–{100 * high:.0f}]"
+
+
+def controllers(posterior: Posterior) -> pd.DataFrame:
     """One row a cluster of the consensus partition, the largest first; see `Posterior`."""
     import pandas as pd
 
     problem, result = posterior.problem, posterior.consensus()
     labels, n = result.labels, result.n_clusters
-    visits = np.bincount(problem.node_of, minlength=problem.n_nodes)
-    weights = np.where(np.bincount(labels, visits)[labels] > 0, visits, 1.0)
-    total = np.bincount(labels, weights)
-    mean = np.zeros((n, problem.n_behaviours))
-    np.add.at(mean, labels, weights[:, None] * posterior.behaviours())
-    mean /= total[:, None]
-    leading = mean.argmax(axis=1)
-    drawn = _drawn(posterior, labels, weights / total[labels], leading)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    names = problem.behaviours
+    done = doings(posterior, labels)
     return pd.DataFrame(
         {
             "states": np.bincount(labels, minlength=n),
-            "share": np.bincount(labels, visits, minlength=n) / len(problem.node_of),
+            "share": np.bincount(labels[problem.node_of], minlength=n) / len(problem.node_of),
             "certainty": np.bincount(labels, result.membership) / np.bincount(labels),
-            "does": [_words(row, names) for row in mean],
-            "behaviour": [names[b] for b in leading],
-            "probability": mean[np.arange(n), leading],
-            "low": low,
-            "high": high,
+            "does": ["; ".join(map(str, several)) for several in done],
+            "behaviour": [several[0].name for several in done],
+            "probability": [several[0].mean for several in done],
+            "low": [several[0].low for several in done],
+            "high": [several[0].high for several in done],
         },
         index=pd.RangeIndex(1, n + 1, name="controller"),
     )
 
 
-def _drawn(posterior: Posterior, labels: Array, weights: Array, leading: Array) -> Array:
-    """``(draws, clusters)``: a drawn controller's probability of a cluster's leading behaviour."""
+def doings(posterior: Posterior, labels: Array) -> list[list[Doing]]:
+    """The likeliest behaviours of each cluster of a partition of the nodes, averaged over visits.
+
+    Intervals are those of a drawn controller.
+    """
+    problem, n = posterior.problem, int(labels.max()) + 1
+    visits = np.bincount(problem.node_of, minlength=problem.n_nodes)
+    weights = np.where(np.bincount(labels, visits)[labels] > 0, visits, 1.0)
+    weights /= np.bincount(labels, weights)[labels]
+    mean = np.zeros((n, problem.n_behaviours))
+    np.add.at(mean, labels, weights[:, None] * posterior.behaviours())
+    top = np.argsort(-mean, axis=1, kind="stable")[:, :_MAX_NAMED]
+    drawn = _drawn(posterior, labels, weights, top)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    names = problem.behaviours
+    return [
+        [
+            Doing(int(b), names[b], float(mean[c, b]), float(low[c, k]), float(high[c, k]))
+            for k, b in enumerate(top[c])
+            if k == 0 or mean[c, b] >= _MIN_NAMED
+        ]
+        for c in range(n)
+    ]
+
+
+def _drawn(posterior: Posterior, labels: Array, weights: Array, top: Array) -> Array:
+    """``(draws, clusters, k)``: a drawn controller's probabilities of a cluster's behaviours."""
     rng = np.random.default_rng(posterior.schedule.seed)
-    values = np.zeros((posterior.n_chains * posterior.n_draws, len(leading)))
+    n, width = top.shape
+    values = np.zeros((posterior.n_chains * posterior.n_draws, n, width))
     for clusters in posterior.predictor.blocks():
         theta = clusters.thetas(rng)
-        for row, b in enumerate(clusters.index):
-            at_nodes = theta[clusters.first[row] + clusters.labels[row], leading[labels]]
-            values[b] = np.bincount(labels, weights * at_nodes, minlength=len(leading))
+        for row, draw in enumerate(clusters.index):
+            own = clusters.first[row] + clusters.labels[row]
+            for k in range(width):
+                at_nodes = weights * theta[own, top[labels, k]]
+                values[draw, :, k] = np.bincount(labels, at_nodes, minlength=n)
     return values
-
-
-def _words(mean: Array, names: list[str]) -> str:
-    """The likeliest behaviours with their probabilities."""
-    order = np.argsort(-mean, kind="stable")[:_MAX_NAMED]
-    likely = [b for b in order if mean[b] >= _MIN_NAMED] or order[:1]
-    return ", ".join(f"{names[b]} ({mean[b]:.0%})" for b in likely)

@@ -229,6 +229,65 @@ def add_mixtures(
                             out[q, j] += weight * policy[row, j]
 
 
+class Visits(NamedTuple):
+    """The transitions at each node."""
+
+    indptr: Array
+    transition: Array
+    """Their numbers, node after node."""
+    behaviours: Array
+    """``(B, M)``: what was done in each transition in each draw."""
+
+
+@njit(cache=True, nogil=True)
+def add_own_policies(
+    labels: Array, first: Array, policy: Array, visits: Visits, kappa: float, out: Array
+) -> None:
+    """Sum ``(φ_j + κ θ_k) / (n_j + κ)`` of every node over the draws, into `out` ``(N, A)``."""
+    for j in range(labels.shape[1]):
+        start, stop = visits.indptr[j], visits.indptr[j + 1]
+        own = 1.0 / (stop - start + kappa)
+        for b in range(len(labels)):
+            row = first[b] + labels[b, j]
+            for v in range(start, stop):
+                out[j, visits.behaviours[b, visits.transition[v]]] += own
+            for a in range(out.shape[1]):
+                out[j, a] += kappa * own * policy[row, a]
+
+
+@njit(cache=True, nogil=True)
+def add_own_mixtures(
+    labels: Array,
+    first: Array,
+    policy: Array,
+    near: Neighbours,
+    weights: Weights,
+    visits: Visits,
+    kappa: float,
+    out: Array,
+) -> None:
+    """As `add_mixtures`, where each neighbour has ``(φ_j + κ θ_k) / (n_j + κ)``."""
+    share = np.empty(labels.shape[1] + 1)
+    for start in range(0, len(out), BLOCK):
+        for b in range(len(labels)):
+            for q in range(start, min(len(out), start + BLOCK)):
+                total = _cluster_weights(b, q, labels, first, near, weights, share)
+                for p in range(near.indptr[q], near.indptr[q + 1]):
+                    j = near.indices[p]
+                    n = visits.indptr[j + 1] - visits.indptr[j]
+                    own = (weights.factor[b] * near.g[p] + weights.plus[b]) / (n + kappa)
+                    if n == 0 or own <= 0.0:
+                        continue
+                    share[labels[b, j]] -= n * own
+                    for v in range(visits.indptr[j], visits.indptr[j + 1]):
+                        out[q, visits.behaviours[b, visits.transition[v]]] += own / total
+                for row in range(first[b], first[b + 1]):
+                    weight = share[row - first[b]] / total
+                    if weight > 0.0:
+                        for j in range(out.shape[1]):
+                            out[q, j] += weight * policy[row, j]
+
+
 @njit(cache=True, nogil=True)
 def draw_clusters(
     labels: Array,

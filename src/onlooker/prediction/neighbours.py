@@ -61,6 +61,11 @@ class NeighbourSearch:
 
         return cKDTree(self._geometry.coordinates(self._geometry.states))
 
+    @property
+    def nodes(self) -> Array:
+        """Their numbers in the problem."""
+        return np.arange(self._n_nodes) if self._landmarks is None else self._landmarks
+
     @cached_property
     def spacing(self) -> Array:
         """How far apart landmarks lie around each, their median being 1; 1 for other nodes."""
@@ -89,13 +94,8 @@ class NeighbourSearch:
         indptr = np.concatenate([[0], np.cumsum(keep)])[found.indptr]
         return _neighbours(indptr, found.node[keep], decay.g(found.distance[keep]), found.nearest)
 
-    def _continued(
-        self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float
-    ) -> Neighbours:
-        """Weights ``Σ_j exp(-τ₀ u_j)`` in all, shared out ``∝ exp(-τ u_j)``, τ and τ₀ by the rule.
-
-        Together with ν for a region of its own they make the rule of `Continuation`.
-        """
+    def apart(self, states: Array, decay: Decay, n_neighbors: int | None) -> Array:
+        """``u_j = -ln g(d_j)`` of all nodes, ``(n, nodes)``; infinite beyond the nearest ones."""
         known = self._all  # one look: another thread may replace it
         if known is None or known[0] is not states:
             known = self._all = (states, self._geometry.distances(states))
@@ -103,6 +103,16 @@ class NeighbourSearch:
         if n_neighbors is not None and n_neighbors < self._n_nodes:
             last = np.partition(u, n_neighbors - 1, axis=1)[:, n_neighbors - 1 : n_neighbors]
             u[u > last] = np.inf
+        return np.asarray(u)
+
+    def _continued(
+        self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float
+    ) -> Neighbours:
+        """Weights ``Σ_j exp(-τ₀ u_j)`` in all, shared out ``∝ exp(-τ u_j)``, τ and τ₀ by the rule.
+
+        Together with ν for a region of its own they make the rule of `Continuation`.
+        """
+        u = self.apart(states, decay, n_neighbors)
         least = u.min(axis=1, keepdims=True)
         reached = np.exp(-self._rule.reach * u)
         total = np.where(reached >= tolerance, reached, 0.0).sum(axis=1)

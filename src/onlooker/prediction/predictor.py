@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from onlooker.demonstrations import as_states, distinct_states
 from onlooker.inference.draws import Draws
 from onlooker.partitions.base import Drawn, PartitionPrior, Strategy, Weights, check_strategy
 from onlooker.prediction import kernels
-from onlooker.prediction.kernels import Neighbours
+from onlooker.prediction.kernels import Neighbours, Visits
 from onlooker.prediction.neighbours import NeighbourSearch, no_neighbours, smooth
 from onlooker.problem import Problem
 
@@ -127,10 +127,11 @@ class Predictor:
         self.keep_counts = keep_counts
         self.chains = chains if problem.landmarks is not None else None
         self._searches: dict[int, NeighbourSearch] = {}
+        self._visited: dict[int, tuple[Array, Array]] = {}
         self._kept: list[Clusters] = []
         self._found: tuple[Any, ...] = (None,)  # the last neighbours, with what was asked for
 
-    def _search(self, chain: int) -> NeighbourSearch:
+    def search(self, chain: int) -> NeighbourSearch:
         """Neighbours among the nodes of a chain."""
         if chain not in self._searches:
             problem = self.problem
@@ -143,7 +144,7 @@ class Predictor:
             self._searches[chain] = NeighbourSearch(geometry, reach.continuation, landmarks)
         return self._searches[chain]
 
-    def _sightings(self, clusters: Clusters) -> tuple[Array, Array]:
+    def sightings(self, clusters: Clusters) -> tuple[Array, Array]:
         """The chain and the scale of each draw: those that share both share neighbours."""
         n, reach = len(clusters.index), self.prior.reach
         chains = np.zeros(n, dtype=np.int64) if self.chains is None else self.chains[clusters.index]
@@ -163,6 +164,13 @@ class Predictor:
             )
         if len(queries) == 0:
             return queries, np.empty(0, dtype=np.int64)
+        n_states = getattr(self.problem.dynamics, "n_states", None)
+        if queries.ndim == 1 and n_states is not None and queries.max() >= n_states:
+            at = int(np.argmax(queries >= n_states))
+            raise ValueError(
+                f"states[{at}] is {queries[at]}; the world has {n_states} states, 0 to "
+                f"{n_states - 1}"
+            )
         index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
         return queries, np.where(index < len(nodes), index, -1)
 
@@ -272,7 +280,7 @@ class Predictor:
         if reach is None:
             yield clusters, no_neighbours(len(states)), self._weights(clusters, rule)
             return
-        chains, scales = self._sightings(clusters)
+        chains, scales = self.sightings(clusters)
         for chain, scale in sorted({*zip(chains.tolist(), scales.tolist(), strict=True)})[::-1]:
             # from wide to narrow: what the widest reaches serves all
             same = np.flatnonzero((scales == scale) & (chains == chain))
@@ -280,7 +288,7 @@ class Predictor:
             found = (replace(reach.decay, scale=scale), rule.n_neighbors, reach.tolerance)
             kept = self._found  # one look: another thread may replace it
             if kept[0] is not states or kept[1] != (chain, *found):
-                near = self._search(chain).find(states, *found)
+                near = self.search(chain).find(states, *found)
                 kept = self._found = (states, (chain, *found), near)
             yield group, kept[2], self._weights(group, rule)
 
@@ -289,12 +297,12 @@ class Predictor:
             clusters.first,
             clusters.size,
             clusters.n_regions,
-            partial(self._hyper, clusters),
+            partial(self.hyper_of, clusters),
             rule.n_neighbors,
         )
         return self.prior.weights(drawn, rule.strategy)
 
-    def _hyper(self, clusters: Clusters, name: str) -> Array:
+    def hyper_of(self, clusters: Clusters, name: str) -> Array:
         """Draws of a hyper-parameter, or what it is fixed to."""
         if name in clusters.hyper:
             return clusters.hyper[name]
@@ -303,11 +311,63 @@ class Predictor:
     # -- mean -----------------------------------------------------------------------------------
 
     @cached_property
+    def shrinkage(self) -> float | None:
+        """κ of the prior's continuation; None where a node has its controller's policy.
+
+        So it also is where draws differ in which transitions start at a node.
+        """
+        reach = self.prior.reach
+        return None if reach is None or self.starts is not None else reach.continuation.shrinkage
+
+    def _add_nodes(self, clusters: Clusters, out: Array) -> None:
+        """Sum the nodes' policies over some draws into `out` ``(N, B)``."""
+        if self.shrinkage is None:
+            kernels.add_policies(clusters.labels, clusters.first, clusters.policy, out)
+            return
+        chains = self.sightings(clusters)[0]
+        for chain in np.unique(chains):
+            some = clusters.take(np.flatnonzero(chains == chain))
+            each, visits = np.zeros(out.shape), self._visits(some)
+            draws = (some.labels, some.first, some.policy)
+            kernels.add_own_policies(*draws, visits, self.shrinkage, each)
+            out += each if self.chains is None else each[self.standing(chain)]
+
+    def standing(self, chain: int) -> Array:
+        """``(N,)``: the node that stands for each in a chain; itself, if there are no landmarks."""
+        if self.chains is None:
+            return np.arange(self.problem.n_nodes)
+        owners = self.problem.for_chain(chain, self.prior.geometry).owners
+        assert owners is not None
+        return np.asarray(owners.nodes[owners.owner])
+
+    def own_counts(self, clusters: Clusters) -> Any:
+        """``(N, B)``, sparse: ``φ`` of every node that stands for itself, in a single draw."""
+        from scipy.sparse import csr_array
+
+        visits = self._visits(clusters)
+        done = visits.behaviours[0, visits.transition]
+        shape = (self.problem.n_nodes, self.problem.n_behaviours)
+        counts = csr_array((np.ones(len(done)), done, visits.indptr.copy()), shape=shape)
+        counts.sum_duplicates()
+        return counts
+
+    def _visits(self, clusters: Clusters) -> Visits:
+        """The transitions at each node, for draws of one chain."""
+        chain = int(self.sightings(clusters)[0][0])
+        if chain not in self._visited:
+            start = self.standing(chain)[self.problem.node_of]
+            counts = np.bincount(start, minlength=self.problem.n_nodes)
+            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            self._visited[chain] = indptr, np.argsort(start, kind="stable").astype(np.int64)
+        behaviours = self.draws.behaviours[clusters.index].astype(np.int32)
+        return Visits(*self._visited[chain], behaviours)
+
+    @cached_property
     def at_nodes(self) -> Array:
         """``(N, B)``: the posterior mean behaviours at the nodes."""
         total = np.zeros((self.problem.n_nodes, self.problem.n_behaviours))
         for clusters in self.blocks():
-            kernels.add_policies(clusters.labels, clusters.first, clusters.policy, total)
+            self._add_nodes(clusters, total)
         return read_only(total / len(self.draws))
 
     def mean(self, states: Array, node: Array, rule: Rule) -> Array:
@@ -351,7 +411,12 @@ class Predictor:
         for draw, n_rows in zip(draws, rows, strict=True):
             clusters = self._count(np.array([draw]), np.array([n_rows]))
             policy = np.zeros((len(states), self.problem.n_behaviours))
-            policy[known] = clusters.policy[clusters.labels[0, node[known]]]
+            if self.shrinkage is None:
+                policy[known] = clusters.policy[clusters.labels[0, node[known]]]
+            elif known.any():
+                nodes = np.zeros((self.problem.n_nodes, self.problem.n_behaviours))
+                self._add_nodes(clusters, nodes)
+                policy[known] = nodes[node[known]]
             if len(others):
                 part = np.zeros((len(others), self.problem.n_behaviours))
                 for group, near, weights in self._placed(clusters, others, rule):
@@ -368,16 +433,26 @@ class Predictor:
             kernels.likely_clusters(*draws, near, weights, chosen)
             kernels.add_policies(chosen, group.first, group.policy, out)
         elif strategy == "average":
-            kernels.add_mixtures(*draws, group.policy, near, weights, out)
+            kappa = self.shrinkage
+            if kappa is None:
+                kernels.add_mixtures(*draws, group.policy, near, weights, out)
+            else:
+                own = (self._visits(group), kappa)
+                kernels.add_own_mixtures(*draws, group.policy, near, weights, *own, out)
         else:  # the weights are the same in every draw, so each node may be averaged first
             nodes = np.zeros((self.problem.n_nodes, self.problem.n_behaviours))
-            kernels.add_policies(group.labels, group.first, group.policy, nodes)
+            self._add_nodes(group, nodes)
             out += smooth(near, nodes)
 
     # -- clusters and spread ---------------------------------------------------------------------
 
     def quantiles(
-        self, states: Array, node: Array, rule: Rule, levels: tuple[float, float]
+        self,
+        states: Array,
+        node: Array,
+        rule: Rule,
+        levels: tuple[float, float],
+        of: Literal["actions", "behaviours"] = "actions",
     ) -> tuple[Array, Array]:
         """Quantiles of the policy at `states`, whose nodes are `node` (-1: none), ``(n, A)`` each.
 
@@ -386,9 +461,11 @@ class Predictor:
         """
         repeats = -(-_MIN_VALUES // len(self.draws))
         n_values = repeats * len(self.draws)
-        low = np.empty((len(states), self.problem.n_actions))
+        problem = self.problem
+        width = problem.n_actions if of == "actions" else problem.n_behaviours
+        low = np.empty((len(states), width))
         high = np.empty_like(low)
-        for part in self._parts(len(states), n_values * self.problem.n_behaviours):
+        for part in self._parts(len(states), n_values * problem.n_behaviours):
             values = np.empty((n_values, *low[part].shape))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
@@ -398,7 +475,9 @@ class Predictor:
                     rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
                     at = repeat * len(self.draws) + clusters.index
                     thetas = clusters.thetas(for_theta)[rows]
-                    values[at] = self.problem.to_actions(states[part], thetas)
+                    values[at] = (
+                        problem.to_actions(states[part], thetas) if of == "actions" else thetas
+                    )
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 
@@ -450,14 +529,14 @@ class Predictor:
         known = node >= 0
         chosen[known] = clusters.labels[draw[known], node[known]]
         reach, weights = self.prior.reach, self._weights(clusters, rule)
-        chains, scales = (values[draw] for values in self._sightings(clusters))
+        chains, scales = (values[draw] for values in self.sightings(clusters))
         asked = zip(chains[~known].tolist(), scales[~known].tolist(), strict=True)
         for chain, scale in sorted({*asked}):
             mine = np.flatnonzero(~known & (scales == scale) & (chains == chain))
             near = no_neighbours(len(mine))
             if reach is not None:
                 found = (replace(reach.decay, scale=scale), rule.n_neighbors, reach.tolerance)
-                near = self._search(chain).find(states[mine], *found)
+                near = self.search(chain).find(states[mine], *found)
             picked = np.empty(len(mine), dtype=np.int32)
             kernels.draw_own_clusters(
                 clusters.labels, clusters.first, near, weights, draw[mine], uniforms[mine],

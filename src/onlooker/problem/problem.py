@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -34,13 +35,17 @@ class Paths(NamedTuple):
     """Where each trajectory starts in `nodes`, and where the last one ends."""
     names: Array | None = None
     """The name of each trajectory, as text, if they have others than their numbers."""
+    times: Array | None = None
+    """The time of every state, if it is known."""
+    rows: Array | None = None
+    """The row of the source that every state stands in, if it is known."""
 
 
 class Problem:
     """Transitions between nodes, with the likelihood of each under every behaviour.
 
-    All that inference needs: finite or continuous, one trajectory or a thousand. Without a
-    repertoire, behaviours are the actions.
+    All that inference needs: finite or continuous, one trajectory or a thousand. Made by hand,
+    its behaviours are the actions.
 
     Parameters
     ----------
@@ -125,7 +130,7 @@ class Problem:
         nodes: Literal["visited", "all"] | Landmarks | Any = "visited",
         *,
         observation_noise: float | Prior | None = None,
-        repertoire: Sequence[Kind] | Policies | Literal["auto"] | None = None,
+        repertoire: Sequence[Kind] | Policies | Literal["auto"] = "auto",
     ) -> Self:
         """Build the problem from what was seen and how the world moves.
 
@@ -148,8 +153,10 @@ class Problem:
             on the straight line between those that were.
         repertoire
             What controllers are distributions over: kinds of behaviours, such as ``[Actions(),
-            Blurs(), Goals()]`` (`onlooker.repertoire`), each kind with a mass that is inferred;
-            ``"auto"``: all that the dynamics offers. None: the actions alone.
+            Blurs(), Goals()]`` (`onlooker.repertoire`), each kind with a mass that is inferred.
+            ``"auto"``: all that the dynamics offers. ``[Actions()]``: the actions alone, as in the
+            paper, and as with ``"auto"`` where states were not seen exactly or parameters of the
+            dynamics are unknown.
         """
         if not isinstance(demos, Demonstrations):
             demos = Demonstrations(demos)
@@ -172,11 +179,8 @@ class Problem:
                 f"{demos.n_transitions} transitions and {dynamics.n_actions} actions"
             )
         visited, node_of_state = node_states(demos, nodes, getattr(dynamics, "n_states", None))
-        policies = None
-        by_behaviour = loglik
-        if repertoire is not None:
-            policies = _policies(repertoire, dynamics, demos, incomplete)
-            by_behaviour = policies.log_likelihood(states, loglik)
+        policies = _policies(repertoire, dynamics, demos, incomplete)
+        by_behaviour = loglik if policies is None else policies.log_likelihood(states, loglik)
         problem = cls.__new__(cls)
         problem._set(node_of_state[demos.transition_starts()], by_behaviour, visited)
         problem.set_world(dynamics, next_states)
@@ -187,7 +191,9 @@ class Problem:
             if incomplete is not None:
                 raise ValueError("nodes must not be Landmarks where states were not seen exactly")
             problem.landmarks = nodes if nodes.n < len(visited) else None
-        problem.paths = Paths(node_of_state, demos.offsets, _own_names(demos.names))
+        problem.paths = Paths(
+            node_of_state, demos.offsets, _own_names(demos.names), demos.times, demos.rows
+        )
         if incomplete is None:  # else the likelihoods are those of a first guess
             problem._warn_of_unidentifiable()
             _warn_of_misfit(dynamics, loglik)
@@ -305,7 +311,7 @@ class Problem:
     @property
     def unidentifiable_share(self) -> float:
         """Share of the transitions that are equally likely under every action."""
-        if self.n_behaviours == 1:
+        if self.n_actions == 1:
             return 0.0
         spread = self.loglik.max(axis=1) - self.loglik.min(axis=1)
         return float(np.mean(spread < _SAME))
@@ -337,6 +343,23 @@ class Problem:
         `places` says where the nodes of a problem lie.
         """
         return self if self.landmarks is None else at_landmarks(self, chain, places)
+
+    def part(self, transitions: Array, nodes: Array) -> Problem:
+        """Some of the transitions, among some of the nodes; of landmarks, half of these."""
+        part = copy.copy(self)
+        part.__dict__.pop("layout", None)
+        place = np.full(self.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        part.states = read_only(self.states[nodes])
+        part.node_of = read_only(place[self.node_of[transitions]])
+        part.first_guess = read_only(self.first_guess[transitions])
+        next_states = None if self.next_states is None else self.next_states[transitions]
+        part.set_world(self.dynamics, next_states)
+        part.paths = None
+        if self.landmarks is not None:
+            n = min(self.landmarks.n, -(-len(nodes) // 2))
+            part.landmarks = replace(self.landmarks, n=n)
+        return part
 
     @property
     def start_states(self) -> Array:
@@ -405,14 +428,25 @@ def _share_rows(likelihood: Array, place: Array) -> tuple[Array, Array]:
     return likelihood[by_key[new]], row
 
 
-def _policies(repertoire: Any, dynamics: Any, demos: Demonstrations, incomplete: Any) -> Policies:
-    """The policies of a repertoire; refused where likelihoods of actions differ between draws."""
-    from onlooker.repertoire.base import Policies
-    from onlooker.repertoire.making import make_policies
+def _policies(
+    repertoire: Any, dynamics: Any, demos: Demonstrations, incomplete: Any
+) -> Policies | None:
+    """The policies of a repertoire; None: the actions alone.
 
+    Those it must be where likelihoods of actions differ between draws.
+    """
+    from onlooker.repertoire.base import Policies
+    from onlooker.repertoire.making import is_bare, make_policies
+
+    if is_bare(repertoire):
+        return None
     if incomplete is not None or unknown_parameters(dynamics):
+        if isinstance(repertoire, str) and repertoire == "auto":
+            return None
         what = "states were not seen exactly" if incomplete is not None else "dynamics are unknown"
-        raise ValueError(f"repertoire must be None where {what}: actions alone are inferred there")
+        raise ValueError(
+            f"repertoire must be [Actions()] where {what}: actions alone are inferred there"
+        )
     if isinstance(repertoire, Policies):
         return repertoire
     return make_policies(repertoire, dynamics, demos)

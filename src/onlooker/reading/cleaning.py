@@ -8,7 +8,9 @@ from typing import NoReturn
 import numpy as np
 
 from onlooker.checks import Array, Setting, SettingError
+from onlooker.geography import arc_of, in_space
 from onlooker.reading.interpolation import PeriodicAxes, between
+from onlooker.reading.speed import too_fast
 from onlooker.reading.states import UNSEEN, between_seen, is_hidden
 from onlooker.reading.tracks import (
     Cleaning,
@@ -19,6 +21,7 @@ from onlooker.reading.tracks import (
     as_duration,
     counted,
     listed,
+    time_text,
 )
 from onlooker.warnings import TrackWarning, warn
 
@@ -28,6 +31,8 @@ _OFF = 0.1  # of the median step
 _IRREGULAR = 0.01  # share of such steps that is worth a warning
 _MIN_STEPS = 3  # in time; with fewer, none is the usual one
 _ROUNDING = 1e-9
+_MAX_FAST = 0.5  # share of steps that may be too fast: with more, the limit is likely wrong
+_MAX_PLACES = 5
 
 
 def clean(table: Table, cleaning: Cleaning) -> Tracks:
@@ -36,6 +41,7 @@ def clean(table: Table, cleaning: Cleaning) -> Tracks:
     cleaner.drop_unplaced()
     cleaner.sort()
     cleaner.drop_repeats()
+    cleaner.find_too_fast()
     cleaner.fill_missing()
     cleaner.check_intervals()
     return cleaner.finish()
@@ -64,7 +70,10 @@ class _Cleaner:
             dates=self.dates,
         )
         self._check_choices()
-        self.axes = PeriodicAxes.of_columns(self.states, cleaning.periodic, table.columns)
+        periodic = cleaning.periodic
+        if cleaning.geographic and periodic is None:
+            periodic = {table.columns[0]: 360.0}
+        self.axes = PeriodicAxes.of_columns(self.states, periodic, table.columns)
 
     def _check_choices(self) -> None:
         discrete, choice = self.states.ndim == 1, self.cleaning
@@ -78,14 +87,22 @@ class _Cleaner:
                     Setting(name, (value,)),
                     " needs real states: between integer states there is nothing",
                 )
+        if discrete and choice.max_speed is not None:
+            raise SettingError(
+                Setting("max_speed"), " needs real states: integer states have no distance"
+            )
+        if choice.geographic and (discrete or self.states.shape[1] != 2):
+            raise SettingError(
+                Setting("geographic", (True,)),
+                f" needs two columns, longitude and latitude; states has {len(self.table.columns)}",
+            )
         if choice.missing == "infer" and choice.gaps == "resample":
             raise SettingError(
                 Setting("gaps", ("resample",)),
                 " interpolates, which needs states that were seen: choose ",
                 Setting("missing", ("interpolate", "split", "drop")),
             )
-        timed = self.times is not None and not self.table.ordinal
-        if not timed:
+        if not self._timed:
             given = {"gap": choice.gap, "max_gap": choice.max_gap}
             needing = [Setting(name) for name, value in given.items() if value is not None]
             if choice.gaps != "keep":
@@ -178,6 +195,83 @@ class _Cleaner:
         shift = sums[several] / counts[several, None]
         self.states[first[several]] = self.axes.wrap(self.states[first[several]] + shift)
 
+    def find_too_fast(self) -> None:
+        """States that cannot be reached in time; they count as missing from here on."""
+        limit = self.cleaning.max_speed
+        if limit is None:
+            return
+        rows = np.flatnonzero(~self.missing)
+        same = self.groups[rows[1:]] == self.groups[rows[:-1]]
+        fast = self._speeds(rows[:-1], rows[1:]) > limit * (1 + _ROUNDING)
+        fast &= same
+        if fast.sum() > _MAX_FAST * same.sum():
+            raise SettingError(
+                f"{fast.sum():,} of {counted(int(same.sum()), 'step')} are faster than ",
+                Setting("max_speed", (limit,)),
+                f": it is in {self._speed_unit()}; give a higher one",
+            )
+        bad = []
+        for group in np.unique(self.groups[rows[1:][fast]]):
+            own = rows[self.groups[rows] == group]
+            out = too_fast(
+                self.states[own],
+                self._elapsed(np.full(len(own), own[0]), own) / self._hour,
+                limit,
+                self._distance,
+            )
+            bad.append(own[out])
+        if not bad:
+            return
+        found = np.concatenate(bad)
+        places = [self._how_fast(int(at)) for at in found[:_MAX_PLACES]]
+        if self.cleaning.missing == "error":
+            more = f" ({counted(len(found), 'row')} in all)" if len(found) > 1 else ""
+            raise SettingError(
+                f"{places[0]}, faster than ",
+                Setting("max_speed", (limit,)),
+                f"{more}; correct it or drop the row yourself, or choose ",
+                Setting("missing", ("split", "drop", "interpolate", "infer")),
+            )
+        self.summary.too_fast, self.summary.too_fast_places = len(found), tuple(places)
+        self.states[found], self.missing[found] = np.nan, True
+
+    @property
+    def _timed(self) -> bool:
+        return self.times is not None and not self.table.ordinal
+
+    @property
+    def _hour(self) -> float:
+        """An hour in the unit of `_elapsed`, where times are dates; speeds are per hour then."""
+        return 3600.0 if self.dates else 1.0
+
+    def _speed_unit(self) -> str:
+        unit = "km" if self.cleaning.geographic else "units of the states"
+        per = "hour" if self.dates else f"unit of {self.table.time!r}" if self._timed else "row"
+        return f"{unit} per {per}"
+
+    def _speeds(self, left: Array, right: Array) -> Array:
+        gone = self._elapsed(left, right) / self._hour
+        with np.errstate(divide="ignore", invalid="ignore"):  # from one trajectory to the next
+            return np.abs(self._distance(self.states[left], self.states[right]) / gone)
+
+    def _distance(self, start: Array, end: Array) -> Array:
+        if self.cleaning.geographic:
+            return arc_of(np.linalg.norm(in_space(end) - in_space(start), axis=1))
+        return np.asarray(np.linalg.norm(self.axes.nearest(end - start), axis=1))
+
+    def _how_fast(self, at: int) -> str:
+        """Where a row is, and how fast it was reached or, at the start of a track, left."""
+        own = np.flatnonzero((self.groups == self.groups[at]) & ~self.missing)
+        k = int(np.searchsorted(own, at))
+        beside = own[k - 1] if k > 0 else own[k + 1]
+        speed = self._speeds(np.array([min(at, beside)]), np.array([max(at, beside)]))[0]
+        name = self.table.names[self.groups[at]]
+        when = f", {time_text(self.times[at])}" if self.times is not None else ""
+        verb = "reached" if k > 0 else "left"
+        where = self.table.where(int(self.rows[at]))
+        text = f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
+        return f"{name}{when}, {where} is {verb} at {text} {self._speed_unit()}"
+
     def fill_missing(self) -> None:
         """States that are not there."""
         self.starts = _changes(self.groups)
@@ -230,9 +324,7 @@ class _Cleaner:
     def _interpolate(self) -> None:
         """Fill in what lies between two states, unless they are too far apart."""
         holes, left, right = between(self.missing, self.groups)
-        timed = self.times is not None and not self.table.ordinal
-        elapsed = self._elapsed if timed else lambda a, b: (b - a).astype(np.float64)
-        width, gone = elapsed(left, right), elapsed(left, holes)
+        width, gone = self._elapsed(left, right), self._elapsed(left, holes)
         if self.cleaning.max_gap is not None:
             limit = as_duration("max_gap", self.cleaning.max_gap, dates=self.dates)
             near = width <= limit * (1 + _ROUNDING)
@@ -373,7 +465,12 @@ class _Cleaner:
         if self.states.ndim == 2:
             self.states += 0.0  # -0.0 and 0.0 are one state
         return Tracks(
-            self.states, offsets, np.array(names, dtype=np.str_)[of_piece], self.times, summary
+            self.states,
+            offsets,
+            np.array(names, dtype=np.str_)[of_piece],
+            self.times,
+            summary,
+            self.rows if summary.resampled is None else None,
         )
 
     def _warn_of_single(self) -> None:
@@ -415,16 +512,16 @@ class _Cleaner:
             self.starts = self.starts[index]
 
     def _elapsed(self, left: Array, right: Array) -> Array:
-        """Time from one row to another, in seconds for dates."""
+        """Time from one row to another, in seconds for dates, in rows without a time."""
+        if not self._timed:
+            return (right - left).astype(np.float64)
         assert self.times is not None
         gone = self.times[right] - self.times[left]
         return gone / np.timedelta64(1, "s") if self.dates else gone.astype(np.float64)
 
     def _time(self, at: int) -> str:
         assert self.times is not None
-        if self.times.dtype.kind == "M":
-            return str(self.times[at].astype("datetime64[s]")).replace("T", " ")
-        return str(self.times[at])
+        return time_text(self.times[at]).removeprefix("time ")
 
     def _rows(self, rows: Array) -> str:
         first = self.table.where(int(rows[0]))

@@ -38,7 +38,7 @@ def read_gpx(
         table.columns = ["east", "north"]
         table.notes.append(note)
     else:
-        options.setdefault("periodic", {"lon": 360.0})
+        options.setdefault("geographic", True)
     return clean(table, Cleaning(**options))
 
 

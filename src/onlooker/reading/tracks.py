@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypedDict, get_args
 
 import numpy as np
 
-from onlooker.checks import Array, Setting, SettingError, Wording, one_of, positive_number
+from onlooker.checks import Array, Setting, SettingError, Wording, boolean, one_of, positive_number
 from onlooker.reading.states import as_positions
 
 Missing = Literal["error", "drop", "split", "interpolate", "infer"]
@@ -32,7 +32,9 @@ class CleaningOptions(TypedDict, total=False):
     gap: Duration | None
     interval: Duration | None
     max_gap: Duration | None
+    max_speed: float | None
     periodic: Mapping[Any, float] | None
+    geographic: bool
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,19 @@ class Cleaning:
     max_gap
         Longest gap that is interpolated; a longer one splits. By default 3 times `interval` for
         ``gaps="resample"``, without limit for ``missing="interpolate"``.
+    max_speed
+        A state that cannot be reached at this speed, from the states around it that stay, is
+        treated as missing: the fewest states that must go, in the way that `missing` says.
     periodic
-        Period of each column that wraps round, such as ``{"lon": 360}``, for interpolation.
+        Period of each column that wraps round, such as ``{"turn": 360}``.
+    geographic
+        Whether states are longitude and latitude in degrees, which wrap round and are km apart.
 
     Notes
     -----
     `gap`, `interval` and `max_gap` are in the unit of the time column; for dates text such as
-    "6h" or "1.5 d", a timedelta, or seconds.
+    "6h" or "1.5 d", a timedelta, or seconds. `max_speed` is in units of the states (km if
+    `geographic`) per unit of the time column, per hour for dates, per row without a time.
     """
 
     missing: Missing = "error"
@@ -74,11 +82,16 @@ class Cleaning:
     gap: Duration | None = None
     interval: Duration | None = None
     max_gap: Duration | None = None
+    max_speed: float | None = None
     periodic: Mapping[Any, float] | None = None
+    geographic: bool = False
 
     def __post_init__(self) -> None:
         for name, choices in (("missing", Missing), ("duplicates", Duplicates), ("gaps", Gaps)):
             one_of(name, getattr(self, name), get_args(choices))
+        if self.max_speed is not None:
+            positive_number("max_speed", self.max_speed)
+        boolean("geographic", self.geographic)
         resample = Setting("gaps", ("resample",))
         if self.interval is not None and self.gaps != "resample":
             raise SettingError("interval is the step of the even grid: it needs ", resample)
@@ -143,6 +156,8 @@ class Tracks:
     names: Array | None = None
     times: Array | None = None
     reading: ReadingSummary | None = None
+    rows: Array | None = None
+    """The row of the source that each state stands in, from 0; None where states are no rows."""
 
     def as_positions(self) -> Self:
         """Whole numbers as positions on a line."""
@@ -173,8 +188,12 @@ class ReadingSummary:
     duplicates: int = 0
     """Rows dropped because another one has the same time."""
     duplicates_how: str = "error"
+    too_fast: int = 0
+    """Rows that were reached faster than `Cleaning.max_speed` allows."""
+    too_fast_places: tuple[str, ...] = ()
+    """Where the first of them are, and how fast they were reached."""
     missing: int = 0
-    """Rows with a missing or infinite state."""
+    """Rows with a missing or infinite state, and those that were reached too fast."""
     missing_rows: tuple[int, ...] = ()
     """The first of them."""
     missing_dropped: int = 0
@@ -249,11 +268,18 @@ class ReadingSummary:
                 f"Dropped {counted(self.duplicates, 'row')} that repeated a time "
                 f"({wording(Setting('duplicates', (self.duplicates_how,)))})."
             )
+        if self.too_fast:
+            more = f" and {self.too_fast - _SHOWN:,} more" if self.too_fast > _SHOWN else ""
+            found.append(
+                f"{counted(self.too_fast, 'row')} reached too fast, taken as missing: "
+                f"{'; '.join(self.too_fast_places)}{more}."
+            )
         if self.missing:
             kept = self.missing - self.missing_dropped
             how = "to be inferred" if self.missing_how == "infer" else "filled in"
             found.append(
-                f"{counted(self.missing, 'row')} with a missing or infinite state (first "
+                f"{counted(self.missing, 'row')} with a missing"
+                f"{' or ' if self.too_fast == 0 else ', too fast or '}infinite state (first "
                 f"{listed(self.missing_rows, self.missing)}): {kept:,} {how}, "
                 f"{self.missing_dropped:,} dropped "
                 f"({wording(Setting('missing', (self.missing_how,)))})."
@@ -319,6 +345,16 @@ def span(seconds: float) -> str:
         if abs(seconds) >= _SECONDS[unit] * (2 if unit == "d" else 1):
             return f"{seconds / _SECONDS[unit]:.6g} {unit}"
     return f"{seconds:.6g} s"
+
+
+def time_text(time: Any) -> str:
+    """A time of a row: a date without seconds that are 0, or a number."""
+    if isinstance(time, np.datetime64):
+        text = str(time.astype("datetime64[s]")).replace("T", " ")
+        return text.removesuffix(":00") if len(text) > len("0000-00-00 00:00") else text
+    if isinstance(time, np.timedelta64):
+        return span(float(time / np.timedelta64(1, "s")))
+    return f"time {time}"
 
 
 def as_duration(name: str, value: Duration, *, dates: bool) -> float:

@@ -26,6 +26,7 @@ def trim(tracks: Tracks) -> Tracks:
         offsets=np.concatenate([[0], ends[1:][some]]),
         names=_names(tracks)[some],
         times=None if tracks.times is None else tracks.times[keep],
+        rows=None if tracks.rows is None else tracks.rows[keep],
     )
 
 
@@ -56,6 +57,7 @@ def split(tracks: Tracks) -> Tracks:
         offsets,
         _names(tracks)[number],
         None if tracks.times is None else tracks.times[rows],
+        rows=None if tracks.rows is None else tracks.rows[rows],
     )
 
 

@@ -43,6 +43,14 @@ class World:
         return self.demos.states[self.demos.offsets[1:] - 1]
 
 
+class Picture(NamedTuple):
+    """What a behaviour is drawn as: the goals that it heads for, or the actions that it takes."""
+
+    goals: Array | None = None
+    """``(n,)`` states or ``(n, d)`` positions."""
+    actions: Array | None = None
+
+
 class Block(ABC):
     """Policies of some behaviours: a dataclass of arrays and numbers, so that it can be stored."""
 
@@ -54,6 +62,10 @@ class Block(ABC):
     @abstractmethod
     def policies(self, states: Array) -> Array:
         """``(len(states), n, A)``: ``π_b(a | s)``."""
+
+    def picture(self, number: int) -> Picture | None:
+        """What behaviour `number` is drawn as; None: it cannot be drawn in one place."""
+        return None
 
     def likelihood(self, states: Array, likelihood: Array) -> Array:
         """``(len(states), n)``: ``Σ_a π_b(a | s) T(s' | s, a)`` of as many transitions."""
@@ -106,6 +118,10 @@ class Everywhere(Block):
     def mixed(self, states: Array, weights: Array) -> Array:
         """One product of matrices."""
         return np.asarray(weights @ self.table)
+
+    def picture(self, number: int) -> Picture | None:
+        """Its actions."""
+        return Picture(actions=np.flatnonzero(self.table[number]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +209,12 @@ class Merged(Block):
         """Their mean."""
         return np.asarray(np.matmul(self._mean, self.block.policies(states)))
 
+    def picture(self, number: int) -> Picture | None:
+        """The goals of all."""
+        members = [self.block.picture(int(k)) for k in np.flatnonzero(self.group == number)]
+        goals = [one.goals for one in members if one is not None and one.goals is not None]
+        return Picture(np.concatenate(goals)) if goals else members[0]
+
 
 @dataclass(frozen=True, eq=False)
 class Behaviour(Kind):
@@ -252,6 +274,11 @@ class Policies:
     def _blocks(self) -> Iterator[tuple[slice, Block]]:
         for part, start, stop in zip(self.parts, self._ends[:-1], self._ends[1:], strict=True):
             yield slice(int(start), int(stop)), part.block
+
+    def picture(self, behaviour: int) -> Picture | None:
+        """What a behaviour is drawn as."""
+        part = int(np.searchsorted(self._ends, behaviour, side="right")) - 1
+        return self.parts[part].block.picture(behaviour - int(self._ends[part]))
 
     def chunks(self, n: int, times: int = 1) -> Iterator[slice]:
         """Slices of `n` states whose policies memory should hold `times` over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from onlooker.checks import Array, finite_array, positive_integer, stored_array
 from onlooker.demonstrations import distinct_states
 from onlooker.dynamics.base import position_dynamics
 from onlooker.planning.bellman import check_discount
-from onlooker.repertoire.base import Block, Kind, Part, World
+from onlooker.repertoire.base import Block, Kind, Part, Picture, World
 
 _MAX_WORK = 100_000_000  # entries of a table times goals
 _MAX_BITS = 1 << 28  # goals × states × actions
@@ -70,7 +71,7 @@ class Goals(Kind):
         if len(goals) > most:
             goals = _thinned(world, most)
         best = goal_actions(table, goals, self.discount)
-        return [Part("goals", [f"heads for {g}" for g in goals], Planned(best))]
+        return [Part("goals", [f"heads for {g}" for g in goals], Planned(best, goals))]
 
 
 def _thinned(world: World, most: int) -> Array:
@@ -88,10 +89,13 @@ class Planned(Block):
 
     best: Array
     """``(n, S, A)``, whether an action is one of the best."""
+    goals: Array
+    """``(n,)``: the state that each heads for."""
 
     def __post_init__(self) -> None:
         if self.best.ndim != 3 or self.best.dtype != bool or not self.best.any(axis=2).all():
             raise ValueError("best must be (goals, states, actions) with a best action everywhere")
+        stored_array("goals", self.goals, "i", (len(self.best),), 0, self.best.shape[1])
 
     @property
     def n(self) -> int:
@@ -103,6 +107,10 @@ class Planned(Block):
         best = self.best[:, states].transpose(1, 0, 2)
         return np.asarray(best / best.sum(axis=2, keepdims=True))
 
+    def picture(self, number: int) -> Picture:
+        """Its goal."""
+        return Picture(self.goals[number : number + 1])
+
 
 # -- in space --------------------------------------------------------------------------------------
 
@@ -113,8 +121,19 @@ def _in_space(world: World, position: Any, most: int) -> Part:
     ends = distinct_states(world.ends[:, :n_dims])[0]
     places = distinct_states(world.demos.states[:, :n_dims])[0]
     points = landmarks(ends, places, most, on_earth)
-    names = [f"heads for ({', '.join(f'{x:.3g}' for x in point)})" for point in points]
+    sizes = _unit(places)[[1, 1]] if on_earth else _unit(places)  # longitudes jump at 180°
+    digits = [max(0, 1 - math.floor(math.log10(size))) for size in sizes]
+    names = [f"heads for {_name(point, digits, on_earth)}" for point in points]
     return Part("goals", names, Toward(points, steps, on_earth))
+
+
+def _name(point: Array, digits: list[int], on_earth: bool) -> str:
+    """A place, with as many digits as tell it from its neighbours."""
+    texts = [f"{abs(x) if on_earth else x:.{n}f}" for x, n in zip(point, digits, strict=True)]
+    if not on_earth:
+        return f"({', '.join(texts)})".replace("-", "−")
+    east, north = point
+    return f"{texts[1]}°{'S' if north < 0 else 'N'} {texts[0]}°{'W' if east < 0 else 'E'}"
 
 
 def landmarks(first: Array, places: Array, most: int, on_earth: bool) -> Array:
@@ -179,6 +198,10 @@ class Toward(Block):
         ahead[:, :, ~moving] = np.where(there, 1.0, -np.inf)[:, :, None]
         best = ahead >= ahead.max(axis=2, keepdims=True) - _TIE * far
         return np.asarray(best / best.sum(axis=2, keepdims=True))
+
+    def picture(self, number: int) -> Picture:
+        """Its goal."""
+        return Picture(self.points[number : number + 1])
 
     def _moves(self, states: Array) -> Array:
         """``(len(states), n, d)``: from each state to each point."""

@@ -36,6 +36,15 @@ _MIN_GOALS = 20
 _BLOCKS = {kind.__name__: kind for kind in (Everywhere, Known, Merged, Planned, Toward, Turning)}
 
 
+def is_bare(repertoire: Any) -> bool:
+    """Whether a repertoire is the actions alone."""
+    return (
+        isinstance(repertoire, list | tuple)
+        and len(repertoire) == 1
+        and isinstance(repertoire[0], Actions)
+    )
+
+
 def make_policies(repertoire: Any, dynamics: Any, demos: Demonstrations) -> Policies:
     """The policies of a repertoire, a list of kinds or ``"auto"``."""
     parts = _build(repertoire, World(dynamics, demos))

@@ -38,13 +38,25 @@ def check_problem(problem: Problem) -> None:
         low = 0.0 if kind.kind == "i" else -math.inf
         stored_array("next_states", problem.next_states, kind, (n_transitions, *each), low)
     if problem.paths is not None:
-        nodes, offsets, names = problem.paths
+        nodes, offsets, names, times, rows = problem.paths
         stored_array("paths.nodes", nodes, "i", (nodes.size,), 0, n_nodes)
         stored_offsets("paths.offsets", offsets, len(nodes))
         if names is not None:
             stored_array("trajectory_names", names, "U", (len(offsets) - 1,))
+        if times is not None:
+            _check_times(times, nodes.shape)
+        if rows is not None:
+            stored_array("state_rows", rows, "i", nodes.shape, 0)
     if problem.incomplete is not None:
         _check_incomplete(problem, n_transitions)
+
+
+def _check_times(times: Array, shape: tuple[int, ...]) -> None:
+    if times.dtype.kind not in "iufmM" or times.shape != shape:
+        raise ValueError(
+            f"state_times must be numbers or dates of shape {shape}, got {times.dtype} of shape "
+            f"{times.shape}"
+        )
 
 
 def _check_incomplete(problem: Problem, n_transitions: int) -> None:

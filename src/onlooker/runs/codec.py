@@ -51,8 +51,15 @@ def _classes() -> dict[str, type]:
     from onlooker import hyper
     from onlooker.partitions import PRIORS, decay
     from onlooker.partitions.continuation import Continuation
+    from onlooker.partitions.places import ScaledAxes
 
-    parts = [*PRIORS.values(), Continuation, *vars(decay).values(), *vars(hyper).values()]
+    parts = [
+        *PRIORS.values(),
+        Continuation,
+        ScaledAxes,
+        *vars(decay).values(),
+        *vars(hyper).values(),
+    ]
     return {
         item.__name__: item
         for item in parts

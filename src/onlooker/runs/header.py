@@ -6,9 +6,12 @@ import dataclasses
 import datetime
 import os
 import platform
+import re
 import shlex
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +20,7 @@ import numpy as np
 from onlooker._version import __version__
 from onlooker.checks import Array, SettingError, one_of
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
-from onlooker.files import CannotDecode, read_json, refusing_damage, within
+from onlooker.files import CannotDecode, DamagedFileError, read_json, refusing_damage, within
 from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
@@ -35,6 +38,7 @@ HEADER = "run.json"
 _KINDS = ("class", "opaque")
 _GONE: dict[str, Any] = {"tempering": None, "split_merge": 0, "blocked": False, "method": "gibbs"}
 """Parameters that older versions stored, each with the value that made it do nothing."""
+_BESIDE = ("trajectory_names", "state_times", "state_rows")
 _TYPES = {
     "versions": dict,
     "created": str,
@@ -82,10 +86,11 @@ def describe_run(target: Target, schedule: Schedule) -> tuple[dict[str, Any], di
     arrays |= ends
     versions = {name: __import__(name).__version__ for name in ("numpy", "numba")}
     if problem.paths is not None:
-        nodes, offsets, names = problem.paths
-        arrays |= {"paths.nodes": nodes, "paths.offsets": offsets}
-        if names is not None:  # beside "paths.", of which older versions expect these two
-            arrays["trajectory_names"] = names
+        paths = problem.paths
+        arrays |= {"paths.nodes": paths.nodes, "paths.offsets": paths.offsets}
+        # beside "paths.", of which older versions expect these two
+        beside = zip(_BESIDE, (paths.names, paths.times, paths.rows), strict=True)
+        arrays |= {name: array for name, array in beside if array is not None}
     header = {
         "what": "onlooker run",
         "format": FORMAT,
@@ -164,8 +169,8 @@ def restore_run(
         noise = decode(header["observation_noise"], arrays)
         problem.incomplete = Incomplete(**within("seen.", arrays), noise=noise)
     paths = within("paths.", arrays)  # older stores have none
-    names = arrays.get("trajectory_names")
-    problem.paths = Paths(**paths, names=names) if paths else None
+    beside = [arrays.get(name) for name in _BESIDE]
+    problem.paths = Paths(paths["nodes"], paths["offsets"], *beside) if paths else None
     if "landmarks" in header:
         problem.landmarks = Landmarks(**header["landmarks"])
     check_problem(problem)
@@ -225,11 +230,32 @@ def _describe(value: Any, digits: int) -> str:
     return f"{value.get('class', value.get('opaque', ''))}({inner})"
 
 
+@contextmanager
+def refusing_run(path: Path, header: dict[str, Any]) -> Iterator[None]:
+    """What fails within is due to the run: to a newer version that wrote it, or to damage."""
+    try:
+        with refusing_damage(path):
+            yield
+    except DamagedFileError as error:
+        versions = header.get("versions")
+        version = str(versions.get("onlooker")) if isinstance(versions, dict) else ""
+        if _numbers(version) <= _numbers(__version__):
+            raise
+        raise StoreMismatchError(
+            f"{path} was written by onlooker {version}, which is newer than this version, "
+            f"{__version__}, and cannot be read by it: update onlooker ({error.__cause__})"
+        ) from error
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
 def check_header(header: Any, path: Path) -> dict[str, Any]:
     """A header that this version can read."""
     if not isinstance(header, dict) or header.get("what") != "onlooker run":
         raise ValueError(f"{path} was not written by onlooker")
-    with refusing_damage(path):
+    with refusing_run(path, header):
         if header["format"] != FORMAT:
             raise StoreMismatchError(
                 f"{path} has format {header['format']}, this version of onlooker reads {FORMAT}; "

@@ -19,6 +19,8 @@ const onlooker = {};
     fill(document.createElement(tag), attributes, children);
   onlooker.svg = (tag, attributes, ...children) =>
     fill(document.createElementNS(SVG, tag), attributes, children);
+  // Text whose options, such as --draws, stay whole at the end of a line.
+  onlooker.unbroken = (text) => text.split(/(--[a-z-]+)/).map((part) => (part.startsWith("--") ? onlooker.el("span", { class: "option" }, part) : part));
   onlooker.byId = (id) => document.getElementById(id);
   onlooker.put = (node, ...children) => {
     node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
@@ -55,12 +57,20 @@ const onlooker = {};
     const text = Number(x.toFixed(decimals)).toLocaleString("en-US", { maximumFractionDigits: decimals });
     return (text === "-0" ? "0" : text).replace("-", "−");
   };
+  // A time as it is told on the command line too: a date without seconds that are 0, in UTC.
+  onlooker.timeText = (value, clock) => {
+    if (clock === "number") return `time ${value}`;
+    if (clock === "duration") return `${onlooker.number(value / 1000)} s`;
+    const date = new Date(value);
+    return Number.isNaN(date.getTime()) ? "no date" : date.toISOString().slice(0, 19).replace("T", " ").replace(/:00$/, "");
+  };
   // A longitude (k = 0) or a latitude in degrees and the side it is on.
   onlooker.degrees = (x, k, text) => {
     const value = k === 0 ? x - 360 * Math.floor((x + 180) / 360) : x;
     const side = value === 0 || Math.abs(value) === 180 ? "" : ["EW", "NS"][k][value < 0 ? 1 : 0];
     return `${text(Math.abs(value))}°${side}`;
   };
+  onlooker.EARTH_RADIUS = 6371.0088; // km
   onlooker.percent = (x) => {
     const space = "\u00a0"; // a number and its unit stay on one line
     if (x > 0 && x < 0.005) return `<${space}1${space}%`;
@@ -86,7 +96,7 @@ const onlooker = {};
   // A tiny store: one object that everybody reads, and a word to all when some of it changes.
   const listeners = [];
   onlooker.state = {
-    run: 0, other: null, x: 0, y: 1, colour: "cluster", field: "arrows", paths: false,
+    run: 0, other: null, x: 0, y: 1, colour: "cluster", field: "arrows", behaviours: true, paths: false,
     frame: null, highlight: null, picked: null, trajectory: null, step: null,
   };
   onlooker.listen = (names, act) => listeners.push([names, act]);

@@ -144,10 +144,11 @@
   // The trajectory as a whole, among all of the run.
   function judged(run, k) {
     if (!run.anomaly) return null;
-    const { score, p_combined, p_change, onset, end, n_unexplained } = run.anomaly[k];
+    const { score, p_combined, p_change, onset, end, n_unexplained, behaviour } = run.anomaly[k];
     const words = [`Score ${number(score)}${p_combined === null ? "" : `; of the trajectories of this run ${percent(p_combined)} are as odd in some respect`}.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
     if (p_change !== null && p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
+    if (behaviour) words.push(`Best explained by: ${behaviour}.`);
     return el("p", {}, words.join(" "));
   }
 
@@ -162,7 +163,8 @@
 
   function stepWords(run, path, t) {
     if (t === null) return "Choose a step to see it on the map.";
-    return `Step ${t}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
+    const recorded = run.recorded(state.trajectory, t);
+    return `Step ${t}${recorded && ` (${recorded})`}: ${run.stateText(path.nodes[t])} → ${run.stateText(path.nodes[t + 1])}; surprise ${number(path.surprise[t])}; ${run.actions[path.action[t]]} in ${percent(path.share[t])} of draws.`;
   }
 
   // The oddest trajectory: fewest others are as odd; of several, that of the largest score.

@@ -38,7 +38,7 @@
     if (run.membership) head.push("certainty");
     if (run.spread) head.push("policy_spread");
     if (run.difference) head.push("difference");
-    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(`action_${j}`);
+    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(quoted(`p ${run.actions[j]}`));
     const rows = [head.join(",")];
     for (let i = 0; i < run.nNodes; i++) {
       const row = [i];

@@ -98,6 +98,20 @@ class DistanceDependent(PartitionPrior[Forest]):
     }
 
     @classmethod
+    def paper(cls, typical: float = 1.0, **others: Any) -> Self:
+        """The paper's settings: ν inferred, scale and offset fixed.
+
+        Parameters
+        ----------
+        typical
+            The length of a step in the units of the states, which the paper's scale is.
+        others
+            Other parameters.
+        """
+        scale = positive_number("typical", typical)
+        return cls(**({"decay": GaussianDecay(scale, 0.01)} | others))
+
+    @classmethod
     def inferred(cls, typical: float = 1.0, **others: Any) -> Self:
         """The prior with ν, the decay's scale and its offset all to be inferred.
 

@@ -1,0 +1,367 @@
+"""Real tracks: whole ones left out, and the edge of the map.
+
+python -m benchmarks tracks            everything
+python -m benchmarks.bench_tracks storms ships 2    some sets, two folds of five
+
+All predict the distribution of actions at every state of the tracks that were left out, scored by
+``ln Σ_a p(a) ℓ[t, a]``, where ℓ is divided by its largest value for the step: 0 is perfect. Actions
+are proposed from the tracks that are learnt from. All get the same inputs: the position, or the
+position and the heading; scales are chosen by the library for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _peers
+from benchmarks._measure import RECORD, print_table
+from benchmarks._rivals import (
+    Steps,
+    log_scores,
+    rivals,
+    shares,
+    tuned,
+)
+from benchmarks._track_sets import HOME, SETS, TrackSet
+from onlooker import Demonstrations, sample
+from onlooker.choosing.features import choose_state
+from onlooker.defaults import default_model
+from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
+from onlooker.dynamics.base import position_dynamics, steps_between
+from onlooker.dynamics.features import Heading, with_features
+
+HERE = Path(__file__).parent
+FOUND = HOME / "found"
+FOLDS = 5
+ARMS = {"position": (), "heading": ("heading",)}
+SHORT = {"tune": 60, "draws": 60}  # of four chains where there are no landmarks
+OURS, BOTH = "onlooker", "onlooker + forest"
+
+
+@dataclass
+class World:
+    """Tracks to learn from and tracks to predict, with actions proposed from the former."""
+
+    dynamics: Any
+    train: Demonstrations
+    test: Demonstrations
+    metric: Any
+    chosen: tuple[str, ...]
+    """What the library would have joined to the position."""
+
+    def steps(self, demos: Demonstrations) -> Steps:
+        """As rivals see them."""
+        states, following = demos.transitions()
+        plain = position_dynamics(self.dynamics)
+        before, after = states[:, :2], following[:, :2]
+        logs = plain.log_likelihood(before, after)
+        centre = self.train.states[:, :2].mean(axis=0)
+        places = steps_between(plain, np.tile(centre, (len(before), 1)), before)
+        unit = steps_between(
+            plain, np.tile(centre, (len(self.train.states), 1)), self.train.states[:, :2]
+        ).std()
+        inputs, heading, turned = places / unit, None, None
+        columns = getattr(self.dynamics, "columns_of", lambda _: None)(Heading)
+        if columns is not None:
+            vector = states[:, columns]
+            vector = vector / np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-12)
+            heading = np.arctan2(vector[:, 1], vector[:, 0])
+            inputs = np.hstack([inputs, vector])
+            moved = steps_between(plain, before, after)
+            cos, sin = np.cos(-heading), np.sin(-heading)
+            back = np.column_stack(
+                [cos * moved[:, 0] - sin * moved[:, 1], sin * moved[:, 0] + cos * moved[:, 1]]
+            )
+            sigma = np.broadcast_to(plain.sigma, len(plain.steps))
+            squares = np.square(back[:, None] - plain.steps).sum(axis=2)
+            turned = _scaled(-squares / (2 * sigma**2) - 2 * np.log(sigma))
+        return Steps(inputs, _scaled(logs), demos.trajectory_of(), heading, turned)
+
+
+def _scaled(logs: np.ndarray) -> np.ndarray:
+    return np.exp(logs - logs.max(axis=1, keepdims=True))
+
+
+def make_world(
+    which: TrackSet, train: Demonstrations, test: Demonstrations, joined: tuple[str, ...]
+) -> World:
+    """Propose actions, and choose scales, from the tracks that are learnt from."""
+    kind = GeographicDynamics if which.geographic else DisplacementDynamics
+    dynamics: Any = kind.from_demonstrations(train)
+    free = choose_state(train, dynamics)
+    choice = choose_state(train, dynamics, joined)
+    features = [] if choice is None else choice.features
+    if features:
+        world = with_features(train, features, dynamics)
+        test = with_features(test, features, dynamics)[0]
+        train, dynamics = world
+    metric = None if choice is None else choice.metric
+    return World(dynamics, train, test, metric, () if free is None else free.names)
+
+
+def fit_default(world: World, seed: int = 0, **given: Any) -> Any:
+    """The library's default."""
+    made = default_model(
+        world.train, world.dynamics, metric=world.metric, repertoire="auto", n_jobs=1, **given
+    )
+    sizes: dict[str, Any] = {"tune": made.tune, "draws": made.draws}
+    if made.problem.landmarks is None:
+        sizes = SHORT
+    posterior = sample(
+        made.problem, made.prior, made.concentration, chains=made.chains, random_state=seed,
+        n_jobs=1, progress=False, **sizes,
+    )  # fmt: skip
+    return posterior, made
+
+
+def predictions(world: World, test: Steps) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Policies at the steps of the tracks that were left out, by everyone."""
+    train = world.steps(world.train)
+    steps = np.asarray(position_dynamics(world.dynamics).steps)
+    found = {}
+    for name, candidates in rivals(steps, train.heading is not None):
+        found[name] = tuned(candidates, train)(test)
+    if train.heading is not None:
+        try:
+            found["HMM"] = _markov(world, train, test)
+        except _peers.Absent as absent:
+            print(f"HMM left out: {absent}")
+    posterior, made = fit_default(world)
+    found[OURS] = posterior.policy(world.test.transitions()[0])
+    found[BOTH] = (found[OURS] + found["random forest"]) / 2
+    return found, made.notes
+
+
+def _markov(world: World, train: Steps, test: Steps) -> np.ndarray:
+    """By hmmlearn, on the logarithm of the length of steps and on turns as unit vectors."""
+    plain = position_dynamics(world.dynamics)
+    least = float(np.median(np.linalg.norm(plain.steps, axis=1))) / 10
+
+    def seen(demos: Demonstrations, steps: Steps) -> np.ndarray:
+        states, following = demos.transitions()
+        return _step_and_turn(
+            steps_between(plain, states[:, :2], following[:, :2])[:, None], steps, least
+        )[:, 0]
+
+    def offered(steps: Steps) -> np.ndarray:
+        return _step_and_turn(np.tile(plain.steps, (len(steps.inputs), 1, 1)), steps, least)
+
+    names = np.unique(train.track)
+    aside = np.isin(train.track, np.random.default_rng(0).permutation(names)[: -(-len(names) // 5)])
+    values = seen(world.train, train)
+    inner, outer = train.take(np.flatnonzero(~aside)), train.take(np.flatnonzero(aside))
+    asked = {
+        "inner.values": values[~aside], "inner.lengths": _lengths(inner.track),
+        "outer.values": values[aside], "outer.lengths": _lengths(outer.track),
+        "outer.actions": offered(outer),
+        "train.values": values, "train.lengths": _lengths(train.track),
+        "test.values": seen(world.test, test), "test.lengths": _lengths(test.track),
+        "test.actions": offered(test),
+    }  # fmt: skip
+    found = _peers.ask("hmmlearn", HERE / "_ask_hmm.py", asked, limit=600)
+    marginal, best = shares(train.likelihood), (-np.inf, np.zeros(0))
+    for name in found:
+        if not name.startswith("outer."):
+            continue
+        for mixed_in in (0.01, 0.03, 0.1, 0.3):
+            # densities of actions say where they lie, their shares how often each is chosen
+            outer_policy = _mixed(found[name], marginal, mixed_in)
+            score = log_scores(outer_policy, outer.likelihood).mean()
+            if score > best[0]:
+                of_test = found["test." + name.split(".")[1]]
+                best = score, _mixed(of_test, marginal, mixed_in)
+    return best[1]
+
+
+def _mixed(policy: np.ndarray, marginal: np.ndarray, share: float) -> np.ndarray:
+    return (1 - share) * policy + share * marginal
+
+
+def _step_and_turn(moved: np.ndarray, steps: Steps, least: float) -> np.ndarray:
+    """``(n, k, 3)``: ln length, and the turn as a unit vector, or nothing where it stands."""
+    assert steps.heading is not None
+    length = np.linalg.norm(moved, axis=2)
+    turn = np.arctan2(moved[..., 1], moved[..., 0]) - steps.heading[:, None]
+    moves = (length > 0) & np.hypot(steps.inputs[:, 2], steps.inputs[:, 3])[:, None].astype(bool)
+    parts = [np.log(length + least), np.cos(turn) * moves, np.sin(turn) * moves]
+    return np.stack(parts, axis=2)
+
+
+def _lengths(track: np.ndarray) -> np.ndarray:
+    return np.diff(np.flatnonzero(np.concatenate([[True], np.diff(track) != 0, [True]])))
+
+
+def folds(n: int) -> list[np.ndarray]:
+    """Whole tracks, five folds."""
+    fold = np.random.default_rng(1).permutation(n) % FOLDS
+    return [np.flatnonzero(fold == k) for k in range(FOLDS)]
+
+
+def mean_and_error(scores: np.ndarray, track: np.ndarray) -> tuple[float, float]:
+    """Mean a step, and its standard error by track."""
+    number = np.unique(track, return_inverse=True)[1]
+    size, total = np.bincount(number), np.bincount(number, scores)
+    mean, n = scores.mean(), len(size)
+    return float(mean), float(
+        np.sqrt(np.square(total - mean * size).sum() * n / (n - 1)) / size.sum()
+    )
+
+
+def one_fold(which: TrackSet, arm: str, number: int) -> dict[str, Any]:
+    """Scores of all methods on a fold."""
+    demos, began = which.demos(), time.process_time()
+    out = folds(len(demos))[number]
+    inside = np.setdiff1d(np.arange(len(demos)), out)
+    world = make_world(which, demos[inside], demos[out], ARMS[arm])
+    test = world.steps(world.test)
+    found, notes = predictions(world, test)
+    return {
+        "scores": {
+            name: log_scores(policy, test.likelihood).round(6).tolist()
+            for name, policy in found.items()
+        },
+        "track": (number * len(demos) + test.track).tolist(),
+        "chosen": " and ".join(world.chosen) or "position alone",
+        "notes": notes,
+        "seconds": time.process_time() - began,
+    }
+
+
+def whole_tracks(which: TrackSet, arm: str, n_folds: int) -> dict[str, Any]:
+    """Scores of all methods, over some of the folds."""
+    parts = []
+    for number in range(n_folds):
+        name = f"{which.name}, {arm}, fold {number + 1}"
+        parts.append(kept(name, lambda number=number: one_fold(which, arm, number)))
+        means = ", ".join(f"{m} {np.mean(v):.3f}" for m, v in parts[-1]["scores"].items())
+        print(f"{name}: {means} ({parts[-1]['seconds']:.0f} s)", parts[-1]["notes"], flush=True)
+    track = np.concatenate([part["track"] for part in parts])
+    methods = [name for name in parts[0]["scores"] if all(name in p["scores"] for p in parts)]
+    scores = {name: np.concatenate([p["scores"][name] for p in parts]) for name in methods}
+    best = max((n for n in scores if n not in (OURS, BOTH)), key=lambda n: scores[n].mean())
+    return {
+        "scores": {name: mean_and_error(values, track) for name, values in scores.items()},
+        "ahead": mean_and_error(scores[OURS] - scores[best], track),
+        "chosen": [part["chosen"] for part in parts],
+        "tracks": len(np.unique(track)),
+        "seconds": sum(part["seconds"] for part in parts),
+    }
+
+
+def kept(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was measured before, or is now; for as long as ``.benchmarks/tracks/found`` is there."""
+    file = FOUND / (name.replace(", ", "-").replace(" ", "_") + ".json")
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        found = measure()
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(found))
+        part.rename(file)
+    return json.loads(file.read_text())  # type: ignore[no-any-return]
+
+
+def edge(which: TrackSet) -> dict[str, Any]:
+    """The outer eighth of each side of the map left out: scores there, entropy by distance."""
+    demos = which.demos()
+    states = demos.states
+    low, high = np.quantile(states, [0.005, 0.995], axis=0)
+    margin = (high - low) / 8
+    inside = ((states > low + margin) & (states < high - margin)).all(axis=1)
+    pieces: dict[bool, list[np.ndarray]] = {True: [], False: []}
+    for track, kept in zip(demos, np.split(inside, demos.offsets[1:-1]), strict=True):
+        cuts = np.flatnonzero(np.diff(kept)) + 1
+        for piece, sides in zip(np.split(track, cuts), np.split(kept, cuts), strict=True):
+            if len(piece) > 1:
+                pieces[bool(sides[0])].append(piece)
+    if not pieces[False]:
+        return {}
+    world = make_world(which, Demonstrations(pieces[True]), Demonstrations(pieces[False]), ())
+    test, train = world.steps(world.test), world.steps(world.train)
+    posterior, made = fit_default(world)
+    policy = posterior.policy(world.test.transitions()[0])
+    found = {OURS: policy}
+    for name, candidates in rivals(np.asarray(position_dynamics(world.dynamics).steps), False):
+        if name in ("global marginal", "random forest"):
+            found[name] = tuned(candidates, train)(test)
+    from scipy.spatial import cKDTree
+
+    away = cKDTree(train.inputs).query(test.inputs)[0]
+    entropy = -(policy * np.log(np.maximum(policy, 1e-300))).sum(axis=1)
+    thirds = np.array_split(np.argsort(away), 3)
+    scores = {name: log_scores(values, test.likelihood) for name, values in found.items()}
+    return {
+        "scores": {name: mean_and_error(values, test.track) for name, values in scores.items()},
+        "ahead": mean_and_error(scores[OURS] - scores["global marginal"], test.track),
+        "entropy": [float(entropy[third].mean()) for third in thirds],
+        "notes": made.notes,
+    }
+
+
+def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = FOLDS) -> None:
+    """Measure and print."""
+    n_folds = 1 if quick else n_folds
+    warnings.simplefilter("ignore")  # short chains have not converged; they predict
+    data: dict[str, Any] = {}
+    table, edges = [], []
+    for which in SETS:
+        if chosen and which.name not in chosen:
+            continue
+        try:
+            which.read()
+        except _peers.Absent as absent:
+            print(f"{which.name} left out: {absent}")
+            continue
+        for arm in ARMS:
+            found = whole_tracks(which, arm, n_folds)
+            data[f"{which.name}, {arm}"] = found
+            table.append(_row(which, arm, found))
+            print(table[-1], f"{found['seconds']:.0f} s", flush=True)
+        if not which.name.startswith("LASA"):
+            found = kept(f"{which.name}, edge", lambda which=which: edge(which))
+            data[f"{which.name}, edge"] = found
+            if found:
+                edges.append(_edge_row(which, found))
+                print(edges[-1], flush=True)
+    RECORD["data"]["tracks"] = data
+    if table:
+        print_table("Tracks left out: mean log score a step ± standard error by track", HEAD, table)
+    if edges:
+        print_table("The outer eighth of each side of the map left out", EDGE_HEAD, edges)
+
+
+METHODS = (
+    "global marginal", "k-NN", "random forest", "gradient boosting", "logistic regression", "HMM",
+    OURS, BOTH,
+)  # fmt: skip
+HEAD = ["set", "state", "tracks", *METHODS, "onlooker − best other"]
+EDGE_HEAD = ["tracks", "global marginal", "random forest", OURS, "entropy near", "middle", "far"]
+
+
+def _row(which: TrackSet, arm: str, found: dict[str, Any]) -> list[object]:
+    scores = found["scores"]
+    cells = ["–" if name not in scores else f"{scores[name][0]:.3f}" for name in METHODS]
+    mean, error = found["ahead"]
+    return [which.name + " *" * which.tuned, arm, str(found["tracks"]), *cells,
+            f"{mean:+.3f} ± {error:.3f}"]  # fmt: skip
+
+
+def _edge_row(which: TrackSet, found: dict[str, Any]) -> list[object]:
+    scores = found["scores"]
+    names = ("global marginal", "random forest", OURS)
+    cells = [f"{scores[name][0]:.3f}" for name in names]
+    return [which.name, *cells, *(f"{value:.2f}" for value in found["entropy"])]
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    names = [word for word in sys.argv[1:] if not word.isdigit() and word != "--quick"]
+    main("--quick" in sys.argv, tuple(names), *numbers)

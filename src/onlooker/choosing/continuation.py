@@ -1,0 +1,270 @@
+"""How regions should go on to states that were not seen: chosen by what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onlooker.checks import Array
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
+from onlooker.partitions import Continuation, PartitionPrior, Regions
+from onlooker.partitions.regions.scales import TOLERANCE
+from onlooker.prediction.predictor import Clusters, Predictor
+from onlooker.problem import Problem
+from onlooker.sampling import short_run
+
+SHARPNESS = (0.25, 1.0, 4.0, 16.0)
+REACH = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0)
+ALONE = (None, 1e-3, 1e-2, 1e-1, 1.0)
+SHRINKAGE = (None, 3.0)
+SETTINGS = [Continuation(*each) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE)]
+"""All that are compared, the model itself among them."""
+
+_LEAST = 5  # trajectories
+_FOLDS, _CELLS = 5, 6
+_FEW = 2  # folds and cells that are left out where there are landmarks
+_TUNE, _DRAWS = 15, 15
+_ASKED = 1_000  # transitions at most that are predicted of each part that is left out
+
+
+class Chosen(NamedTuple):
+    """A continuation, and why."""
+
+    continuation: Continuation
+    note: str
+    """One sentence; empty where the model's own is kept unseen."""
+
+
+class Left(NamedTuple):
+    """What is left out, and what remains."""
+
+    transitions: Array
+    """Those that are fitted."""
+    nodes: Array
+    """Those that are there."""
+    asked: Array
+    """The transitions that are predicted."""
+
+
+def choose_continuation(
+    problem: Problem,
+    prior: PartitionPrior[Any],
+    concentration: Any,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Chosen:
+    """The continuation with the best log score of trajectories and of cells that are left out.
+
+    Trajectories alone would choose a region of its own too rarely, since their states are always
+    near others; cells of the state space, each left out whole, count as much. Short chains do. With
+    fewer than five trajectories, or a prior other than `Regions`, nothing is chosen.
+
+    Parameters
+    ----------
+    problem
+        Made from demonstrations.
+    prior, concentration
+        As in `sample`.
+    seed, n_jobs
+        Of the short chains, and of what they leave out.
+    """
+    kept = Continuation() if not isinstance(prior, Regions) else prior.continuation
+    tracks = _tracks(problem)
+    if not isinstance(prior, Regions) or tracks is None or tracks.max() + 1 < _LEAST:
+        return Chosen(kept, "")
+    rng = np.random.default_rng([seed, len(tracks)])
+    plain = replace(prior, continuation=Continuation())
+    chains = 1 if problem.landmarks is None else 2
+    schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
+    total = np.zeros(len(SETTINGS))
+    for parts in (_without_tracks(problem, tracks, rng), _without_cells(problem, plain, rng)):
+        found = [
+            score_settings(problem, left, Target(_part(problem, left), plain, concentration),
+                           schedule, n_jobs)
+            for left in parts
+        ]  # fmt: skip
+        if found:
+            total += np.concatenate(found, axis=1).mean(axis=1)
+    best = SETTINGS[int(total.argmax())]
+    gain = total.max() - total[SETTINGS.index(Continuation())]
+    return Chosen(best, _words(best, float(gain) / 2))
+
+
+def score_settings(
+    problem: Problem, left: Left, target: Target, schedule: Schedule, n_jobs: int | None = None
+) -> Array:
+    """``(settings, asked)``: log predictive of the transitions that are left out."""
+    predictor = short_run(target, schedule, n_jobs).predictor
+    place = np.full(problem.n_nodes, -1)
+    place[left.nodes] = np.arange(len(left.nodes))
+    node = place[problem.node_of[left.asked]]
+    loglik = problem.first_guess[left.asked]
+    shift = loglik.max(axis=1)
+    likelihood = np.exp(loglik - shift[:, None])
+    states = problem.states[problem.node_of[left.asked]]
+    density: Array = np.zeros((len(SHARPNESS), len(REACH), len(ALONE), len(SHRINKAGE), len(node)))
+    known = node >= 0
+    n_draws = len(predictor.draws)
+    for clusters in predictor.blocks():
+        for row in range(len(clusters.index)):
+            one = clusters.take(np.array([row]))
+            density[..., known] += _at_nodes(predictor, one, node[known], likelihood[known])
+            if not known.all():
+                near = states[~known], likelihood[~known]
+                density[..., ~known] += _elsewhere(predictor, one, *near)
+    return np.log(density / n_draws).reshape(len(SETTINGS), -1) + shift
+
+
+def _at_nodes(predictor: Predictor, one: Clusters, node: Array, likelihood: Array) -> Array:
+    """Densities at nodes, by shrinkage, in one draw."""
+    stand = predictor.standing(int(predictor.sightings(one)[0][0]))[node]
+    controller = (likelihood * one.policy[one.labels[0, stand]]).sum(axis=1)
+    counts = predictor.own_counts(one)[stand]
+    own = np.asarray(counts.multiply(likelihood).sum(axis=1)).ravel()
+    n = np.asarray(counts.sum(axis=1)).ravel()
+    return np.stack(
+        [controller if k is None else (own + k * controller) / (n + k) for k in SHRINKAGE]
+    )
+
+
+def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: Array) -> Array:
+    """Densities by all settings at states that are no nodes, in one draw."""
+    chain, scale = (values[0] for values in predictor.sightings(one))
+    prior = predictor.prior
+    search, reach = predictor.search(int(chain)), prior.reach
+    assert reach is not None
+    decay = replace(reach.decay, scale=float(scale))
+    u = search.apart(states, decay, reach.n_neighbors)
+    nodes = search.nodes
+    by_cluster = likelihood @ one.policy.T  # (n, K + 1), the new one last
+    gamma, nu = (float(predictor.hyper_of(one, name)[0]) for name in ("gamma", "nu"))
+    m = one.n_regions[:-1].sum()
+    shared = one.n_regions.astype(np.float64)
+    shared[-1] = gamma
+    alone = by_cluster @ (shared / (m + gamma))
+    least = u.min(axis=1, keepdims=True)
+    above = u - least
+    power, totals, mixtures = np.exp(-min(REACH) * above), [], []
+    label = one.labels[0, nodes]
+    counts = predictor.own_counts(one)[nodes]
+    n_own = np.asarray(counts.sum(axis=1)).ravel()
+    exponent = min(REACH)
+    while exponent <= max(SHARPNESS):  # each is the fourth power of the one before
+        if exponent in REACH:
+            seen = power * np.exp(-exponent * least)
+            totals.append(np.where(seen >= TOLERANCE, seen, 0.0).sum(axis=1))
+        if exponent in SHARPNESS:
+            weight = np.where(power >= TOLERANCE, power, 0.0)
+            weight /= weight.sum(axis=1, keepdims=True)
+            mixtures.append(
+                [_mixed(weight, label, by_cluster, likelihood, counts, n_own, k) for k in SHRINKAGE]
+            )
+        power = np.square(np.square(power))
+        exponent *= 4
+    near: Array = np.array(mixtures)[:, None, None]  # (sharpness, 1, 1, shrinkage, n)
+    total = np.array(totals)[:, None]
+    stars = np.array([nu if star is None else star for star in ALONE])[:, None]
+    f = (stars / (stars + total))[None, :, :, None]
+    return np.asarray((1 - f) * near + f * alone)
+
+
+def _mixed(
+    weight: Array,
+    label: Array,
+    by_cluster: Array,
+    likelihood: Array,
+    counts: Any,
+    n_own: Array,
+    kappa: float | None,
+) -> Array:
+    """``Σ_j w_j p_j`` with the nodes' densities, leaning on their own behaviours or not."""
+    from scipy.sparse import csr_array
+
+    n, lean = len(label), np.ones(len(label)) if kappa is None else kappa / (n_own + kappa)
+    onto = csr_array((lean, (np.arange(n), label)), shape=(n, by_cluster.shape[1]))
+    mixed: Array = np.asarray((weight @ onto) * by_cluster).sum(axis=1)
+    if kappa is not None:
+        scaled = csr_array(counts.multiply((1 / (n_own + kappa))[:, None]))
+        mixed += np.asarray((weight @ scaled) * likelihood).sum(axis=1)
+    return mixed
+
+
+# -- what is left out ------------------------------------------------------------------------------
+
+
+def _tracks(problem: Problem) -> Array | None:
+    """``(T,)``: the number of each trajectory; pieces of one name share it."""
+    if problem.paths is None or problem.incomplete is not None:
+        return None
+    n, names = len(problem.paths.offsets) - 1, problem.paths.names
+    return np.arange(n) if names is None else np.unique(names, return_inverse=True)[1]
+
+
+def _few(problem: Problem, n: int) -> int:
+    return n if problem.landmarks is None else _FEW
+
+
+def _some(transitions: Array, rng: np.random.Generator) -> Array:
+    few = rng.choice(transitions, min(_ASKED, len(transitions)), replace=False)
+    return np.sort(few)
+
+
+def _without_tracks(problem: Problem, tracks: Array, rng: np.random.Generator) -> Iterator[Left]:
+    """Whole trajectories left out, in folds."""
+    paths = problem.paths
+    assert paths is not None
+    lengths = np.diff(paths.offsets)
+    fold_of = rng.permutation(tracks.max() + 1) % _FOLDS
+    of_state = np.repeat(fold_of[tracks], lengths)
+    of_transition = np.repeat(fold_of[tracks], np.maximum(lengths - 1, 0))
+    for fold in range(_few(problem, _FOLDS)):
+        inside = np.flatnonzero(of_transition != fold)
+        asked = np.flatnonzero(of_transition == fold)
+        if len(inside) and len(asked):
+            yield Left(inside, np.unique(paths.nodes[of_state != fold]), _some(asked, rng))
+
+
+def _without_cells(problem: Problem, prior: Regions, rng: np.random.Generator) -> Iterator[Left]:
+    """Cells of the state space left out."""
+    cell_of = _cells(problem, prior, rng)
+    for cell in rng.permutation(cell_of.max() + 1)[: _few(problem, _CELLS)]:
+        inside = cell_of[problem.node_of] != cell
+        if inside.any() and not inside.all():
+            asked = _some(np.flatnonzero(~inside), rng)
+            yield Left(np.flatnonzero(inside), np.flatnonzero(cell_of != cell), asked)
+
+
+def _cells(problem: Problem, prior: Regions, rng: np.random.Generator) -> Array:
+    """``(N,)``: k-means cells; where only distances are known, cells around random nodes."""
+    geometry, n = prior.geometry(problem), problem.n_nodes
+    if geometry.norm is None:
+        centres = rng.choice(n, min(_CELLS, n), replace=False)
+        return np.asarray(geometry.distances(problem.states)[:, centres].argmin(axis=1))
+    from scipy.cluster.vq import kmeans2
+
+    places = geometry.coordinates(problem.states)
+    label = kmeans2(places, min(_CELLS, n), minit="++", rng=rng, missing="warn")[1]
+    return np.unique(label, return_inverse=True)[1]
+
+
+def _part(problem: Problem, left: Left) -> Problem:
+    return problem.part(left.transitions, left.nodes)
+
+
+def _words(chosen: Continuation, gain: float) -> str:
+    """What was chosen, in a sentence."""
+    tried = "trajectories and parts of the state space that were left out"
+    if chosen.is_model:
+        return f"How regions go on to states that were not seen: as in the model, best on {tried}."
+    alone = "as drawn" if chosen.alone is None else f"{chosen.alone:g}"
+    own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
+    return (
+        f"How regions go on to states that were not seen: sharpness {chosen.sharpness:g}, reach "
+        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on {tried} (+{gain:.3f} per step)."
+    )

@@ -1,0 +1,105 @@
+"""How regions go on is chosen by what is left out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from onlooker import Demonstrations, Problem
+from onlooker.choosing import continuation as choosing
+from onlooker.choosing.continuation import SETTINGS, choose_continuation, score_settings
+from onlooker.hyper import CONCENTRATION
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
+from onlooker.partitions import ChineseRestaurant, Continuation, Regions
+from onlooker.problem import Landmarks
+from onlooker.sampling import short_run
+from onlooker.worlds import CircularMotion
+
+WORLD = CircularMotion()
+DEMOS = WORLD.rollout(6, 25, random_state=0)[0]
+PRIOR = Regions.inferred(1.0)
+SCHEDULE = Schedule(draws=5, tune=5, chains=2, seed=3)
+
+
+def make(nodes="visited", demos=DEMOS):
+    return Problem.from_demonstrations(demos, WORLD.dynamics, nodes=nodes)
+
+
+def without(problem, kind):
+    rng = np.random.default_rng(0)
+    if kind == "cells":
+        return next(choosing._without_cells(problem, PRIOR, rng))
+    return next(choosing._without_tracks(problem, choosing._tracks(problem), rng))
+
+
+@pytest.mark.parametrize("kind", ["tracks", "cells"])
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(60)])
+def test_a_setting_scores_what_a_posterior_with_it_says(nodes, kind):
+    problem = make(nodes)
+    left = without(problem, kind)
+    part = choosing._part(problem, left)
+    found = score_settings(problem, left, Target(part, PRIOR, CONCENTRATION), SCHEDULE)
+    states = problem.states[problem.node_of[left.asked]]
+    next_states = problem.next_states[left.asked]
+    for number in (0, 37, 101, 150, 199, SETTINGS.index(Continuation(shrinkage=3.0))):
+        prior = replace(PRIOR, continuation=SETTINGS[number])
+        posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
+        right = posterior.next_state_log_density(states, next_states)
+        np.testing.assert_allclose(found[number], right, atol=1e-9)
+
+
+def test_states_that_are_nodes_score_what_a_posterior_says_of_them():
+    problem = make()
+    left = without(problem, "tracks")
+    left = left._replace(asked=left.transitions[:20])
+    part = choosing._part(problem, left)
+    found = score_settings(problem, left, Target(part, PRIOR, CONCENTRATION), SCHEDULE)
+    for continuation in (Continuation(), Continuation(shrinkage=3.0)):
+        prior = replace(PRIOR, continuation=continuation)
+        posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
+        right = posterior.next_state_log_density(
+            problem.states[problem.node_of[left.asked]], problem.next_states[left.asked]
+        )
+        np.testing.assert_allclose(found[SETTINGS.index(continuation)], right, atol=1e-9)
+
+
+def test_folds_are_whole_tracks_and_pieces_of_a_name_stay_together():
+    demos = Demonstrations(list(DEMOS), names=["a", "b", "c", "d", "e", "e"])
+    problem = make(demos=demos)
+    tracks = choosing._tracks(problem)
+    of = np.repeat(tracks, demos.lengths - 1)
+    seen = []
+    for left in choosing._without_tracks(problem, tracks, np.random.default_rng(0)):
+        out, inside = set(of[left.asked].tolist()), set(of[left.transitions].tolist())
+        assert not out & inside
+        assert out | inside == set(range(5))
+        assert not np.isin(problem.node_of[left.asked], left.nodes).any()
+        seen += out
+    assert sorted(seen) == list(range(5))
+
+
+def test_cells_are_left_out_whole_and_each_once():
+    problem = make()
+    asked = []
+    for left in choosing._without_cells(problem, PRIOR, np.random.default_rng(0)):
+        assert not np.isin(problem.node_of[left.asked], left.nodes).any()
+        assert len(left.transitions) + len(left.asked) == problem.n_transitions
+        asked += left.asked.tolist()
+    assert sorted(asked) == list(range(problem.n_transitions))
+
+
+@pytest.mark.parametrize(("prior", "demos"), [(PRIOR, DEMOS[:4]), (ChineseRestaurant(1.0), DEMOS)])
+def test_nothing_is_chosen_from_few_tracks_or_for_other_priors(prior, demos):
+    chosen = choose_continuation(make(demos=demos), prior, 1.0)
+    assert chosen == (Continuation(), "")
+
+
+def test_the_same_seed_chooses_the_same_and_says_what():
+    problem = make(Landmarks(60))
+    first, second = (
+        choose_continuation(problem, PRIOR, CONCENTRATION, seed=1, n_jobs=n) for n in (1, 2)
+    )
+    assert first == second
+    assert first.continuation in SETTINGS
+    assert first.note.startswith("How regions go on")
