@@ -12,12 +12,14 @@ STATES = (2, 3, 5, 8)
 
 
 def fit(values, lengths, n_states):
-    """The best of two starts."""
+    """The best of two starts; None if none of them comes to an end."""
     best, score = None, -np.inf
     for seed in range(2):
-        model = GaussianHMM(n_states, "full", min_covar=1e-3, n_iter=50, random_state=seed)
-        model.fit(values, lengths)
-        found = model.score(values, lengths)
+        model = GaussianHMM(n_states, "diag", min_covar=1e-2, n_iter=50, random_state=seed)
+        try:
+            found = model.fit(values, lengths).score(values, lengths)
+        except ValueError:  # a state without steps
+            continue
         if found > score:
             best, score = model, found
     return best
@@ -25,12 +27,9 @@ def fit(values, lengths, n_states):
 
 def log_normal(model, values):
     """``(n, states)``: log density of every emission."""
-    out = np.empty((len(values), model.n_components))
-    for k in range(model.n_components):
-        factor = np.linalg.cholesky(model.covars_[k])
-        z = np.linalg.solve(factor, (values - model.means_[k]).T)
-        out[:, k] = -0.5 * (z**2).sum(axis=0) - np.log(np.diag(factor)).sum()
-    return out
+    variance = np.array([np.diag(one) for one in model.covars_])
+    squares = np.square(values[:, None] - model.means_) / variance
+    return -0.5 * (squares + np.log(variance)).sum(axis=2)
 
 
 def predicted(model, values, lengths):
@@ -67,11 +66,12 @@ def main():
     inner = arrays["inner.values"], arrays["inner.lengths"]
     found = {}
     for n_states in STATES:
-        model = fit(*inner, n_states)
+        part, whole = fit(*inner, n_states), fit(*train, n_states)
+        if part is None or whole is None:
+            continue
         outer = arrays["outer.values"], arrays["outer.lengths"], arrays["outer.actions"]
-        found[f"outer.{n_states}"] = policies(model, *outer)
-        model = fit(*train, n_states)
-        found[f"test.{n_states}"] = policies(model, *test, arrays["test.actions"])
+        found[f"outer.{n_states}"] = policies(part, *outer)
+        found[f"test.{n_states}"] = policies(whole, *test, arrays["test.actions"])
     np.savez(sys.argv[2], **found)
 
 

@@ -179,6 +179,8 @@ def _markov(world: World, train: Steps, test: Steps) -> np.ndarray:
             if score > best[0]:
                 of_test = found["test." + name.split(".")[1]]
                 best = score, _mixed(of_test, marginal, mixed_in)
+    if best[0] == -np.inf:
+        raise _peers.Absent("no model came to an end")
     return best[1]
 
 

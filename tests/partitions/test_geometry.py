@@ -11,11 +11,11 @@ from onlooker.partitions import (
     GaussianDecay,
     LogisticDecay,
     Regions,
+    ScaledAxes,
     WindowDecay,
 )
 from onlooker.partitions import geometry as geometry_module
 from onlooker.partitions.geometry import Geometry, Similarity, symmetrised
-from onlooker.partitions.places import ScaledAxes
 from onlooker.worlds import CircularMotion
 
 DECAYS = [

@@ -110,14 +110,14 @@ def score_settings(
     states = problem.states[problem.node_of[left.asked]]
     density: Array = np.zeros((len(SHARPNESS), len(REACH), len(ALONE), len(SHRINKAGE), len(node)))
     known = node >= 0
+    here, there = (node[known], likelihood[known]), (states[~known], likelihood[~known])
     n_draws = len(predictor.draws)
     for clusters in predictor.blocks():
         for row in range(len(clusters.index)):
             one = clusters.take(np.array([row]))
-            density[..., known] += _at_nodes(predictor, one, node[known], likelihood[known])
+            density[..., known] += _at_nodes(predictor, one, *here)
             if not known.all():
-                near = states[~known], likelihood[~known]
-                density[..., ~known] += _elsewhere(predictor, one, *near)
+                density[..., ~known] += _elsewhere(predictor, one, *there)
     return np.log(density / n_draws).reshape(len(SETTINGS), -1) + shift
 
 

@@ -28,7 +28,7 @@ from onlooker.choosing.trials import QUICK, Trials, make_trials
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ScaledAxes
 from onlooker.repertoire.base import Policies, World
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
-from onlooker.fitting.state import look
+from onlooker.fitting.state import chosen_before, look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
@@ -120,7 +120,9 @@ def fit(
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(
+            demos, model, reading, notify, os.fspath(file), before
+        )
         record = replace(record, account=account)
         made = default_model(
             demos,
@@ -214,9 +216,17 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 
 def prepare(
-    demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
+    demos: Demonstrations,
+    model: Model,
+    reading: Reading,
+    notify: Notify,
+    file: str,
+    before: Record | None = None,
 ) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
-    """Actions and what they explain, the states with their features, and a metric for them."""
+    """Actions and what they explain, the states with their features, and a metric for them.
+
+    A run that is resumed has the state that was chosen `before`.
+    """
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -237,15 +247,19 @@ def prepare(
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
         return record, demos, dynamics, None
-    if not demos.is_discrete:
-        notify("Choosing the state ...")
-    found = look(demos, dynamics, model.features, _options_seed(model))
-    for sentence in found.sentences:
-        notify(sentence)
-    record = replace(record, state=found.to_dict(), advice=found.advice)
-    if found.features:
-        demos, dynamics = with_features(demos, found.features, dynamics)
-    return record, demos, dynamics, found.metric
+    if before is not None and before.state is not None and model.features is None:
+        features, metric = chosen_before(before.state)
+    else:
+        if not demos.is_discrete:
+            notify("Choosing the state ...")
+        found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
+        for sentence in found.sentences:
+            notify(sentence)
+        record = replace(record, state=found.to_dict(), advice=found.advice)
+        features, metric = found.features, found.metric
+    if features:
+        demos, dynamics = with_features(demos, features, dynamics)
+    return record, demos, dynamics, metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from onlooker.choosing.left_out import Gain
 from onlooker.choosing.noise import NoiseFit, fit_of_noise
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import Dynamics
-from onlooker.dynamics.features import Feature
-from onlooker.partitions.places import ScaledAxes
+from onlooker.dynamics.features import Feature, Heading, Speed
+from onlooker.partitions import ScaledAxes
 
 _WORDS = {
     (): "the position alone",
@@ -28,6 +29,8 @@ class Look:
     """What was to join the position; None: chosen."""
     choice: StateChoice | None
     noise: NoiseFit | None
+    columns: list[str] | None = None
+    """Names of the coordinates."""
 
     @property
     def features(self) -> list[Feature]:
@@ -49,10 +52,13 @@ class Look:
             return []
         found = [f"The state is {_WORDS[self.choice.names]}{self._why(self.choice)}."]
         if self.choice.metric is not None:
-            factors = ", ".join(f"{factor:g}" for factor in self.choice.metric.factors)
+            n = len(self.choice.metric.factors)
+            names = [*(self.columns or [f"coordinate {i + 1}" for i in range(n)])]
+            parts = zip(names, self.choice.metric.factors, strict=False)
+            counted = ", ".join(f"{name} by {factor:.2g}" for name, factor in parts)
             found.append(
-                f"Distances between states count coordinates and features by {factors}, which "
-                "predicts left-out trajectories better than all alike."
+                f"Distances between states count {counted}: left-out trajectories are predicted "
+                "better than if all counted alike."
             )
         return found
 
@@ -117,7 +123,11 @@ class Look:
 
 
 def look(
-    demos: Demonstrations, dynamics: Dynamics, names: tuple[str, ...] | None, seed: int
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    names: tuple[str, ...] | None,
+    seed: int,
+    columns: list[str] | None = None,
 ) -> Look:
     """Choose the state, and look whether the actions' noise fits."""
     choice = choose_state(demos, dynamics, names, seed)
@@ -126,7 +136,16 @@ def look(
             "--features needs positions that were all seen, 30 steps or more, and known dynamics; "
             "use --features none"
         )
-    return Look(names, choice, fit_of_noise(demos, dynamics, seed))
+    return Look(names, choice, fit_of_noise(demos, dynamics, seed), columns)
+
+
+def chosen_before(state: Mapping[str, Any]) -> tuple[list[Feature], ScaledAxes | None]:
+    """The features and the metric that `Look.to_dict` stored with a run."""
+    kinds = {"heading": Heading, "speed": Speed}
+    pairs = zip(state["joined"], state["weights"], strict=True)
+    factors = state["factors"]
+    features: list[Feature] = [kinds[name](weight) for name, weight in pairs]
+    return features, None if factors is None else ScaledAxes(tuple(factors))
 
 
 def _in(joined: tuple[str, ...], choice: StateChoice) -> bool:

@@ -1,0 +1,57 @@
+"""What the default model chooses from the tracks."""
+
+import numpy as np
+import pytest
+
+from onlooker import Demonstrations, Problem
+from onlooker.defaults import WITH_LANDMARKS, Sizes, default_model, default_nodes, default_sizes
+from onlooker.dynamics import DisplacementDynamics
+from onlooker.hyper import CONCENTRATION
+from onlooker.partitions import Continuation, DistanceDependent, Regions
+from onlooker.problem import Landmarks
+from onlooker.worlds import CircularMotion
+
+COMPASS = DisplacementDynamics.compass(8)
+MANY = Demonstrations(list(np.random.default_rng(0).normal(size=(4, 600, 2)).cumsum(axis=1)))
+WORLD = CircularMotion()
+
+
+def test_many_states_get_landmarks_and_more_and_shorter_chains():
+    nodes = default_nodes(MANY, Regions(), seed=5)
+    assert nodes == Landmarks(1200, per_chain=True, seed=5)
+    problem = Problem.from_demonstrations(MANY[:1], COMPASS, nodes=Landmarks(100))
+    assert default_sizes(problem) == WITH_LANDMARKS
+    few = Problem.from_demonstrations(MANY[:1], COMPASS)
+    assert default_sizes(few) == Sizes(4, 500, 1000)
+
+
+@pytest.mark.parametrize(
+    ("demos", "prior"),
+    [
+        (MANY[:3], Regions()),
+        (MANY, DistanceDependent()),
+        (MANY.hide(0.1, random_state=0), Regions()),
+    ],
+)
+def test_all_states_are_nodes_where_they_are_few_or_landmarks_mean_nothing(demos, prior):
+    assert default_nodes(demos, prior) == "visited"
+
+
+def test_how_regions_go_on_is_chosen_with_the_prior_and_never_for_one_that_is_given():
+    demos = WORLD.rollout(6, 12, random_state=0)[0]
+    chosen = default_model(demos, WORLD.dynamics, repertoire=None)
+    assert isinstance(chosen.prior, Regions)
+    assert chosen.concentration == CONCENTRATION
+    assert any(note.startswith("How regions go on") for note in chosen.notes)
+    few = default_model(demos[:4], WORLD.dynamics)
+    assert few.prior.continuation == Continuation()
+    given = default_model(demos, WORLD.dynamics, prior=Regions.inferred(1.0))
+    assert given.prior.continuation == Continuation()
+    assert (given.notes, given.chains, given.tune, given.draws) == ([], 4, 500, 1000)
+
+
+def test_what_is_given_of_the_sizes_is_kept():
+    given = {"chains": 2, "tune": 7, "draws": 9}
+    demos = WORLD.rollout(2, 6, random_state=0)[0]
+    made = default_model(demos, WORLD.dynamics, **given)
+    assert {name: getattr(made, name) for name in given} == given
