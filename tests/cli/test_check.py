@@ -156,7 +156,7 @@ def test_a_fit_that_is_asked_to_end_stores_what_it_has_and_says_how_to_go_on(tmp
     with subprocess.Popen(
         [*map(str, command), *sizes, "--output", str(out)], stderr=subprocess.PIPE, text=True
     ) as child:
-        patience = time.monotonic() + 120
+        patience = time.monotonic() + 300  # kernels may have to be compiled
         while len(list(out.glob("chain-00?/part-*.npz"))) < 2 and child.poll() is None:
             assert time.monotonic() < patience
             time.sleep(0.05)

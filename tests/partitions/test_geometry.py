@@ -410,6 +410,9 @@ def test_factors_that_are_none_are_refused():
         ScaledAxes((1.0, -1.0))
     with pytest.raises(ValueError, match="metric has 3 factors; states have 2"):
         Geometry(places(), metric=ScaledAxes((1.0, 1.0, 1.0)))
+    for factor in (1e200, 1e308):
+        with pytest.raises(ValueError, match=r"metric, with its factors, .* overflow"):
+            Geometry(places(), metric=ScaledAxes((factor, 1.0)))
 
 
 def test_a_run_with_scaled_coordinates_is_the_same_when_read_again(tmp_path):

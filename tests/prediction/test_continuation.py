@@ -140,7 +140,17 @@ def test_it_is_stored_with_the_run(tmp_path):
 
 @pytest.mark.parametrize("name", ["sharpness", "reach", "alone", "shrinkage"])
 def test_bad_numbers_are_refused(name):
-    with pytest.raises(ValueError, match=name):
-        Continuation(**{name: 0.0})
+    for value in (0.0, 5e-324, 1e308, np.nan):
+        with pytest.raises(ValueError, match=name):
+            Continuation(**{name: value})
     with pytest.raises(TypeError, match="continuation"):
         Regions(continuation=1.0)
+
+
+def test_whatever_numbers_are_allowed_policies_are_distributions():
+    for name in ("sharpness", "reach", "alone", "shrinkage"):
+        for value in (1e-150, 1e150):
+            posterior = run(Continuation(**{name: value}))
+            for policy in (posterior.policy(), posterior.policy(ASKED)):
+                assert policy.min() >= 0, (name, value)
+                np.testing.assert_allclose(policy.sum(axis=1), 1.0, err_msg=f"{name} {value}")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from onlooker.checks import positive_number
 
+_LEAST, _MOST = 1e-150, 1e150  # products of which are numbers
+
 
 @dataclass(frozen=True)
 class Continuation:
@@ -36,12 +38,12 @@ class Continuation:
     shrinkage: float | None = None
 
     def __post_init__(self) -> None:
-        positive_number("sharpness", self.sharpness)
-        positive_number("reach", self.reach)
-        if self.alone is not None:
-            positive_number("alone", self.alone)
-        if self.shrinkage is not None:
-            positive_number("shrinkage", self.shrinkage)
+        for name in ("sharpness", "reach", "alone", "shrinkage"):
+            value = getattr(self, name)
+            if value is None and name in ("alone", "shrinkage"):
+                continue
+            if not _LEAST <= positive_number(name, value) <= _MOST:
+                raise ValueError(f"{name} must be from {_LEAST} to {_MOST}, got {value}")
 
     @property
     def is_model(self) -> bool:

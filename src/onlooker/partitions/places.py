@@ -37,7 +37,10 @@ class ScaledAxes:
             raise ValueError(
                 f"metric has {len(self.factors)} factors; states have {places.shape[1]} coordinates"
             )
-        return places * np.array(self.factors)
+        with np.errstate(over="ignore"):
+            scaled = places * np.array(self.factors)
+        refuse_overflow("metric, with its factors,", scaled)
+        return scaled
 
 
 def in_space(places: Array, metric: str) -> Array:

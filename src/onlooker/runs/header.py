@@ -248,7 +248,7 @@ def refusing_run(path: Path, header: dict[str, Any]) -> Iterator[None]:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+    return [int(number) for number in re.findall(r"\d{1,9}", version)[:3]]
 
 
 def check_header(header: Any, path: Path) -> dict[str, Any]:
