@@ -117,7 +117,7 @@ def _intervals(view: RunView) -> tuple[Any, Any, int]:
     """Credible intervals at all nodes, from fewer draws where sorting all would take minutes."""
     posterior = view.posterior
     n_all = posterior.n_chains * posterior.n_draws
-    cost = n_all * posterior.problem.n_nodes * posterior.problem.n_actions
+    cost = n_all * posterior.problem.n_nodes * posterior.problem.n_behaviours
     step = max(1, -(-cost // _MAX_VALUES))
     thinned = posterior if step == 1 else posterior.thin(step)
     found = thinned.policy(interval=LEVEL)
