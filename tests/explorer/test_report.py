@@ -12,7 +12,7 @@ import pytest
 from bare import bare_problem
 from click.testing import CliRunner
 from pictured_runs import KINDS
-from small_runs import quick, ring_dynamics
+from small_runs import made_up, plane_problem, quick, ring_dynamics
 
 from onlooker import Demonstrations
 from onlooker.cli import main
@@ -20,7 +20,7 @@ from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
-from onlooker.partitions import ChineseRestaurant
+from onlooker.partitions import ChineseRestaurant, DistanceDependent
 from onlooker.progress import Progress
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
@@ -145,7 +145,8 @@ def test_a_failing_report_leaves_the_file_that_is_in_the_way(tmp_path):
     (tmp_path / "run" / "run.json").write_text("{")
     output = tmp_path / "r.html"
     output.write_text("last week's")
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "-o", str(output)])
+    words = ["report", str(tmp_path / "run"), "-o", str(output), "--force"]
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "no readable run" in result.stderr
@@ -182,10 +183,21 @@ def test_the_consensus_of_the_store_is_used(runs, tmp_path, monkeypatch):
     shutil.copytree(runs["line"], tmp_path / "run")
     (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
     first = write_report(tmp_path / "run", tmp_path / "first.html")
-    monkeypatch.delattr("onlooker.consensus.search.consensus")  # not searched again
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
     again = write_report(str(tmp_path / "run"), str(tmp_path / "again.html"))
     assert again == first
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "first.html").read_bytes()
+
+
+def test_a_posterior_in_memory_has_a_report_with_the_consensus_that_it_has(tmp_path, monkeypatch):
+    posterior = made_up(plane_problem(), DistanceDependent(), {"nu": 0.1}, n_chains=2, n_draws=20)
+    known = posterior.consensus()
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
+    sizes = write_report(posterior, tmp_path / "r.html")
+    assert sizes["readable"]
+    data = embedded(tmp_path / "r.html")
+    assert data["runs"][0]["text"] == "20 draws of 2 chains."
+    assert json.loads(opened(data["overview"]))["consensus"]["n_clusters"] == known.n_clusters
 
 
 def test_a_report_says_what_it_is_doing_and_reaches_its_end(runs, tmp_path, monkeypatch):

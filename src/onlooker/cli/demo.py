@@ -63,7 +63,7 @@ def demo(
     echo("Writing the report ...")
     run, report = output / "run.npz", output / "report.html"
     example.posterior.save(run)
-    write_report(run, report, progress=True)
+    write_report(example.posterior, report, progress=True)
     for paragraph in _report(example):
         echo(f"\n{paragraph}")
     posterior = example.posterior

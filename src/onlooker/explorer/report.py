@@ -11,9 +11,11 @@ from onlooker.explorer.overview import overview
 from onlooker.explorer.packing import pack, to_json, zipped
 from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
-from onlooker.explorer.run import read
+from onlooker.explorer.run import RunStatus, read
 from onlooker.explorer.view import REFINEMENT, RunView
 from onlooker.files import write_atomically
+from onlooker.findings.opened import OpenedRun
+from onlooker.posterior import Posterior
 from onlooker.prediction.controllers import LEVEL
 from onlooker.progress import make_progress
 
@@ -23,14 +25,17 @@ _MAX_VALUES = 50_000_000  # probabilities sorted for the intervals at all nodes
 _SHARES = 5  # clusters that a node may belong to
 
 
-def write_report(run: str | Path, output: str | Path, *, progress: bool = False) -> dict[str, Any]:
+def write_report(
+    run: str | Path | Posterior, output: str | Path, *, progress: bool = False
+) -> dict[str, Any]:
     """Write the report of a stored run: one HTML file that needs no network.
 
     Parameters
     ----------
     run
         A store, finished or not, or a file of `Posterior.save`. One that cannot be read, or that
-        has no draws yet, gives a page that says so, unless a file is in the way.
+        has no draws yet, gives a page that says so, unless a file is in the way. Or a posterior
+        in memory.
     output
         The file to write; one that is there is replaced.
     progress
@@ -48,11 +53,15 @@ def write_report(run: str | Path, output: str | Path, *, progress: bool = False)
     >>> write_report("run", "report.html")["readable"]  # doctest: +SKIP
     True
     """
-    run, output = Path(run), Path(output)
-    status, view = read(run)
+    output, name = Path(output), "run"
+    if isinstance(run, Posterior):
+        view: RunView | None = RunView(OpenedRun.of(run))
+        status = RunStatus("finished", f"{run.n_draws:,} draws of {run.n_chains} chains.")
+    else:
+        status, view = read(Path(run))
+        name = Path(run).resolve().name
     if view is None and output.exists():
         raise ValueError(f"{status.text} {output} is left as it was")
-    name = run.resolve().name
     about = {"name": name, "state": status.state, "text": status.text}
     data: dict[str, Any] = {"runs": [about], "overview": None}
     sizes: dict[str, Any] = {"readable": view is not None, "text": status.text, "frames": 0}

@@ -271,6 +271,8 @@ class OpenedRun:
         result = None if self.path is None else _read_consensus(self.path, about)
         from onlooker.consensus.search import consensus, n_searches
 
+        if result is None and self.path is None and step == 1:
+            result = posterior.consensus()  # which may have been computed already
         if result is not None and progress is not None:
             progress.advance(n_searches())
         if result is None:

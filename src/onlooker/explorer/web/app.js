@@ -354,7 +354,7 @@
 
   // -- listening ----------------------------------------------------------------------------------
 
-  listen(["run", "x", "y", "field", "colour", "paths", "frame", "highlight", "picked", "trajectory", "step"], writeLink);
+  listen(["run", "x", "y", "field", "colour", "behaviours", "paths", "frame", "highlight", "picked", "trajectory", "step"], writeLink);
   listen(["x", "y", "field", "colour"], syncChoices);
   listen(["x", "y"], () => { view.setRun(run, state.x, state.y); onlooker.refreshCompare(); });
   listen(["colour"], () => { renderLegend(); renderCaption(); });

@@ -13,11 +13,12 @@
     put("colour", state.colour, "cluster");
     put("policy", state.field, "arrows");
     put("tracks", state.paths ? 1 : 0, 0);
+    put("behaviours", state.behaviours ? 1 : 0, 1);
     put("controller", state.highlight === null ? null : state.highlight + 1);
     if (state.frame) words.set("draw", `${state.frame.chain},${state.frame.index}`);
     if (state.picked) words.set("at", state.picked.site !== null ? `site ${state.picked.site}` : state.picked.place.join(","));
     put("track", state.trajectory);
-    put("step", state.step);
+    if (state.trajectory !== null) put("step", state.step);
     const moved = [view.zoom, ...view.shift];
     if (view.whole || moved.some((v, k) => v !== [1, 0, 0][k])) words.set("view", [...moved, view.whole ? 1 : 0].map((v) => Number(v.toPrecision(6))).join(","));
     return words.toString();
@@ -41,9 +42,10 @@
     const axes = onlooker.axesOf(run).length;
     for (const [key, name] of [["across", "x"], ["up", "y"]]) if (whole(key, axes) !== null) changes[name] = whole(key, axes);
     const colour = words.get("colour");
-    if (colour && onlooker.scales[colour] && onlooker.scales[colour].of(run)) changes.colour = colour;
+    if (Object.hasOwn(onlooker.scales, colour) && onlooker.scales[colour].of(run)) changes.colour = colour;
     if (FIELDS.includes(words.get("policy"))) changes.field = words.get("policy");
     if (words.get("tracks") === "1" && run.paths) changes.paths = true;
+    if (words.has("behaviours")) changes.behaviours = words.get("behaviours") === "1";
     const controller = whole("controller", run.n_reference + 1);
     if (controller) changes.highlight = controller - 1;
     const [chain, index] = list("draw");

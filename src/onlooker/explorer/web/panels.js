@@ -107,7 +107,7 @@
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
       return put(box, el("div", { class: "cards" }, cards),
-        el("p", { class: "caption" }, `Bars: mean over the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
+        el("p", { class: "caption" }, `Bars: mean over the steps from the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
     },
 
     hyper(run) {
