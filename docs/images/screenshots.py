@@ -1,9 +1,9 @@
 """Draw ``report.png`` and ``explorer.png``: what a report and the explorer show of Atlantic storms.
 
-python docs/images/screenshots.py
+python docs/images/screenshots.py [RUN]
 
-From the tracks that the package ships, every fifteenth storm; needs chromium and playwright
-(``pip install -e ".[dev]"``), and takes some minutes.
+From the tracks that the package ships, every tenth storm, or from a run of them that is stored
+already; needs chromium and playwright (``pip install -e ".[dev]"``), and takes some minutes.
 """
 
 import contextlib
@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parents[1] / "tests" / "support"))
 from chromium import open_browser  # noqa: E402
 
+GIVEN = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else None
 SIZE = {"width": 1280, "height": 860}
 READY = "() => document.documentElement.dataset.up === 'yes'"
 COMMAND = str(Path(sys.executable).with_name("onlooker"))
@@ -41,39 +42,45 @@ def shoot(page, path: Path) -> None:
     picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def recognise(store: str) -> None:
-    """A run of every fifteenth storm, with bare actions: half a minute of sampling."""
+def open_page(browser, scheme: str):
+    """An empty page; patient, since what it shows takes a while to compute."""
+    context = browser.new_context(viewport=SIZE, color_scheme=scheme)
+    context.set_default_timeout(300_000)
+    return context.new_page()
+
+
+def recognise(store: Path) -> Path:
+    """A run of every tenth storm, with bare actions: a minute of sampling."""
     demos = load_storms().demos
-    demos = demos[np.isin(demos.names, np.unique(demos.names)[::15])]
+    demos = demos[np.isin(demos.names, np.unique(demos.names)[::10])]
     dynamics = GeographicDynamics.from_demonstrations(demos)
     problem = Problem.from_demonstrations(demos, dynamics, repertoire=[Actions()])
     reach = typical_step(demos, dynamics)
     sample(
         problem, Regions.inferred(reach, metric="haversine"), CONCENTRATION,
-        draws=150, tune=300, chains=2, thin=2, random_state=0, store=store,
+        draws=150, tune=150, chains=4, random_state=0, store=store,
     )  # fmt: skip
+    return store
 
 
 def main() -> None:
     """Fit, report, and look at both pages."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        recognise("storms")
-        write_report("storms", "storms.html", progress=True)
+        run = GIVEN or recognise(Path("storms"))
+        write_report(run, "storms.html", progress=True)
         with open_browser() as browser:
-            page = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
+            page = open_page(browser, "light")
             page.goto(Path("storms.html").absolute().as_uri())
             page.wait_for_function(READY)
             shoot(page, HERE / "report.png")
-            command = [COMMAND, "explore", "storms", "--no-browser"]
+            command = [COMMAND, "explore", str(run), "--no-browser"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-                page = browser.new_context(viewport=SIZE, color_scheme="dark").new_page()
+                page = open_page(browser, "dark")
                 page.goto(server.stdout.readline().strip() + "#at=-68,30&track=5&policy=roses")
                 page.wait_for_function(
                     "() => document.querySelectorAll('#controllers article').length > 0"
                 )
-                page.wait_for_function(
-                    "() => document.querySelector('#surprise') !== null", timeout=120_000
-                )
+                page.wait_for_function("() => document.querySelector('#surprise') !== null")
                 page.evaluate("document.querySelector('.stage').scrollIntoView()")
                 shoot(page, HERE / "explorer.png")
                 server.terminate()

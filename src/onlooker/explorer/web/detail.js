@@ -92,7 +92,7 @@
       el("h3", {}, "Nearest demonstrations"),
       near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
         el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${run.called(one.trajectory)}, step ${one.step}`),
-        one.distance > 0 ? `, ${number(one.distance)} away` : ", right here")))
+        one.distance > 0 ? `, ${number(one.distance)}${run.space.meridian === null ? "" : " km"} away` : ", right here")))
         : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not the trajectories that they are of."),
     ];
   }
