@@ -7,7 +7,11 @@ import pytest
 
 from onlooker import Demonstrations, Problem
 from onlooker.choosing import continuation as choosing
-from onlooker.choosing.continuation import SETTINGS, choose_continuation, score_settings
+from onlooker.choosing.continuation import (
+    SETTINGS,
+    choose_continuation,
+    score_settings,
+)
 from onlooker.hyper import CONCENTRATION
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
