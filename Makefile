@@ -2,7 +2,10 @@
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
+MADE        := $(VENV)/.made
+LIGHT       := $(VENV)/.ready-demo
 READY       := $(VENV)/.ready
+INSTALL     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 JOBS        ?= auto
 DEMO_ARGS   ?=
 PYTEST_ARGS ?=
@@ -20,8 +23,9 @@ LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
 	@echo
-	@echo "make demo      simulate the paper's Example 1, recognise the policy, draw it in demo/;"
-	@echo "               about a minute; DEMO_ARGS='--quick' is faster, DEMO_ARGS='--seed 1' differs"
+	@echo "make demo      simulate the paper's Example 1, recognise the policy, draw it in demo/,"
+	@echo "               with a report to click through; installs only what it needs; about a minute;"
+	@echo "               DEMO_ARGS='--quick' is faster, DEMO_ARGS='--seed 1' differs"
 	@echo "make test      run the tests, one process per core, without the slow ones;"
 	@echo "               JOBS=1 in a single process, PYTEST_ARGS='tests/plot' only some;"
 	@echo "               tests of the web page need chromium and are skipped without it"
@@ -47,7 +51,7 @@ help:
 venv: $(READY)
 
 # Some systems ship python3 without ensurepip: then pip is brought in from outside.
-$(READY): pyproject.toml
+$(MADE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "onlooker needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
@@ -55,11 +59,20 @@ $(READY): pyproject.toml
 	    $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } || \
 	  { rm -rf $(VENV); echo "$(PYTHON) has neither ensurepip nor pip:" \
 	    "install python3-venv or python3-pip" >&2; exit 1; }
+	@touch $(MADE)
+
+# What the demo needs, and what all else needs: tools of tests, documentation and releases.
+$(LIGHT): pyproject.toml | $(MADE)
+	@test ! $(READY) -nt pyproject.toml || { touch $(LIGHT); exit 0; }; \
+	  echo "Installing the package and Matplotlib into $(VENV) (once) ..."; \
+	  $(INSTALL) ".[plot]" $(LOCK) && touch $(LIGHT)
+
+$(READY): pyproject.toml | $(MADE)
 	@echo "Installing the package and its extras into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" $(LOCK)
+	@$(INSTALL) ".[dev]" $(LOCK)
 	@touch $(READY)
 
-demo: venv
+demo: $(LIGHT)
 	$(BIN)/onlooker demo --output demo $(DEMO_ARGS)
 
 # Work stealing keeps a file's tests mostly in one process, and with them what its fixtures made.

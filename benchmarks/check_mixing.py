@@ -22,6 +22,7 @@ from onlooker.partitions import Regions
 from onlooker.repertoire import Actions
 from onlooker.worlds import CircularMotion, GridWorld
 
+BARE = [Actions()]
 PROBLEMS = ("1", "2a, 100", "2a, 1000", "2b, 100", "2b, 1000")
 
 
@@ -32,20 +33,17 @@ def world_of(name: str, run: int) -> CircularMotion | GridWorld:
     return GridWorld(21, 8, radius=5.0) if "a" in name else grid_mdp.Config().with_reward(run)
 
 
-def problem_of(name: str, run: int) -> tuple[Problem, Regions]:
+def problem_of(name: str, run: int, repertoire: Any = BARE) -> tuple[Problem, Regions]:
     """A data set of an example, such as "2a, 100", and the prior; on grids all states are nodes."""
     world = world_of(name, run)
     if isinstance(world, CircularMotion):
         demos, _ = world.rollout(10, 100, random_state=run)
-        return Problem.from_demonstrations(
-            demos, world.dynamics, repertoire=[Actions()]
-        ), Regions.inferred(1.0)
+        problem = Problem.from_demonstrations(demos, world.dynamics, repertoire=repertoire)
+        return problem, Regions.inferred(1.0)
     config: Any = grid_circular.Config() if "a" in name else grid_mdp.Config()
     size = int(name.split(", ")[1])
     demos, _ = world.rollout(size, config.length, config.stream(run, size, 0))
-    problem = Problem.from_demonstrations(
-        demos, world.dynamics, nodes="all", repertoire=[Actions()]
-    )
+    problem = Problem.from_demonstrations(demos, world.dynamics, nodes="all", repertoire=repertoire)
     return problem, Regions.inferred(1.0, coordinates=world.coordinates)
 
 

@@ -13,16 +13,21 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from benchmarks._measure import print_table
-from benchmarks.check_mixing import problem_of, world_of
-from onlooker import sample
+from benchmarks.check_mixing import BARE, problem_of, world_of
+from onlooker import Posterior, Problem, sample
+from onlooker.checks import Array
+from onlooker.dynamics import TabularDynamics
 from onlooker.experiments.grid import next_state_error
 from onlooker.hyper import CONCENTRATION
 from onlooker.metrics import circular_emd
+from onlooker.partitions import Regions
+from onlooker.worlds import GridWorld
 
 CELLS = {
     "1": 0.12,
@@ -36,40 +41,51 @@ CELLS = {
 """What is to be reached."""
 
 
-def error_of(name: str, run: int) -> tuple[float, float]:
-    """The error of the posterior mean policy, and the mean number of controllers."""
-    problem, prior = problem_of(name, run)
-    posterior = sample(
-        problem,
-        prior,
-        CONCENTRATION,
-        draws=500,
-        tune=500,
-        chains=2,
-        random_state=run,
+def posterior_of(problem: Problem, prior: Regions, seed: int) -> Posterior:
+    """Two short chains."""
+    return sample(
+        problem, prior, CONCENTRATION, draws=500, tune=500, chains=2, random_state=seed,
         progress=False,
-    )
+    )  # fmt: skip
+
+
+def at_states(posterior: Posterior) -> Array:
+    """The posterior mean policy at all states of a finite space, all of which are nodes."""
+    policy = np.empty((posterior.problem.n_nodes, posterior.problem.n_actions))
+    policy[posterior.problem.states] = posterior.policy()
+    return policy
+
+
+def next_state_error_of(world: GridWorld, model: TabularDynamics, policy: Array) -> float:
+    """Of next-state distributions under `model`, in grid steps."""
+    true = world.dynamics.next_state_probabilities(np.arange(world.n_states), world.policy())
+    return next_state_error(true, model, policy, world.coordinates, 1e-6)
+
+
+def error_of(name: str, run: int, repertoire: Any = BARE) -> tuple[float, float]:
+    """The error of the posterior mean policy, and the mean number of controllers."""
+    problem, prior = problem_of(name, run, repertoire)
+    posterior = posterior_of(problem, prior, run)
     world: Any = world_of(name, run)
     if name == "1":
         error = circular_emd(world.policy(problem.states), posterior.policy()).mean()
+    elif name.startswith("2a"):
+        error = circular_emd(world.policy(), at_states(posterior)).mean()
     else:
-        policy = np.empty((problem.n_nodes, problem.n_actions))
-        policy[problem.states] = posterior.policy()
-        if name.startswith("2a"):
-            error = circular_emd(world.policy(), policy).mean()
-        else:
-            states = np.arange(world.n_states)
-            true = world.dynamics.next_state_probabilities(states, world.policy())
-            error = next_state_error(true, world.dynamics, policy, world.coordinates, 1e-6)
+        error = next_state_error_of(world, world.dynamics, at_states(posterior))
     return float(error), float(posterior.n_controllers.mean())
 
 
-def main() -> None:
+def main(
+    title: str,
+    cells: Mapping[str, float],
+    error_of: Callable[[str, int], tuple[float, float]],
+) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Errors of regions that share controllers.")
+    parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first data set")
-    parser.add_argument("--only", choices=CELLS, nargs="+", default=list(CELLS))
+    parser.add_argument("--only", choices=cells, nargs="+", default=list(cells))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     header = [
@@ -85,14 +101,14 @@ def main() -> None:
         began = time.perf_counter()
         found = np.array([error_of(name, options.first + run) for run in range(options.runs)])
         seconds = (time.perf_counter() - began) / options.runs
-        mean, sd = found[:, 0].mean(), found[:, 0].std(ddof=1) / np.sqrt(options.runs)
+        sd = found[:, 0].std(ddof=1) / np.sqrt(options.runs) if options.runs > 1 else np.nan
         rows.append(
-            [name, f"{mean:.3f}", f"{sd:.3f}", CELLS[name], f"{found[:, 1].mean():.1f}",
-             f"{seconds:.1f}"]
+            [name, f"{found[:, 0].mean():.3f}", f"{sd:.3f}", cells[name],
+             f"{found[:, 1].mean():.1f}", f"{seconds:.1f}"]
         )  # fmt: skip
         print(*rows[-1], flush=True)
-    print_table("Errors of regions that share controllers", header, rows)
+    print_table(title, header, rows)
 
 
 if __name__ == "__main__":
-    main()
+    main("Errors of regions that share controllers", CELLS, error_of)

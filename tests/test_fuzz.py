@@ -42,7 +42,7 @@ def test_there_are_ten_thousand():
     assert sum(map(count_of, KINDS)) >= N_FILES
 
 
-@pytest.mark.parametrize("kind", ["stored ddcrp", "resumed crp", "resumed, repertoire", "saved",
+@pytest.mark.parametrize("kind", ["stored ddcrp", "resumed crp", "resumed, landmarks", "saved",
                                   "csv", "parquet", "gpx", "toml", "npz", "npy"])  # fmt: skip
 def test_some_damaged_files_are_refused_or_answered_rightly(kind):
     n_refused = fuzz(kind, 0, N_QUICK)

@@ -57,6 +57,31 @@ def test_a_log_gets_whole_lines_ever_more_rarely(clock, monkeypatch):
     assert "\x1b" not in text
 
 
+def test_a_long_task_says_once_what_would_shorten_it(clock, monkeypatch):
+    log = screen(monkeypatch)
+    for step in (1, 20):  # seconds a sweep: 100 s in all are not long, 2000 s are
+        with make_progress(True, 100, "fitting", "sweeps", "fewer draws take less time") as shown:
+            shown.start()
+            for done in range(1, 101):
+                clock[0] += step
+                shown.update(done)
+    hints = [line for line in log.getvalue().splitlines() if "fewer" in line]
+    assert hints == ["fitting: about 33:00 left; fewer draws take less time"]
+
+
+def test_a_brief_task_shows_nothing_unless_it_lasts(clock, monkeypatch):
+    log = screen(monkeypatch)
+    for step in (1, 3):
+        with make_progress(True, 4, "findings", "steps", brief=True) as shown:
+            for done in range(1, 5):
+                clock[0] += step
+                shown.update(done, "consensus")
+    assert log.getvalue().splitlines() == [
+        "findings: 2/4 steps (50%), 0:06, 0:06 left; consensus",
+        "findings: 4/4 steps (100%), 0:12; consensus",
+    ]
+
+
 def test_time_left_leaves_out_what_was_done_before(clock, monkeypatch):
     log = screen(monkeypatch)
     with make_progress(True, 12, "toy", "runs") as shown:

@@ -9,8 +9,7 @@ from onlooker.choosing.continuation import choose_continuation
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
-from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ChineseRestaurant, PartitionPrior, Regions, ScaledAxes
 from onlooker.problem import Landmarks, Problem
 from onlooker.repertoire import Actions
 

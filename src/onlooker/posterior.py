@@ -272,32 +272,60 @@ class Posterior:
         ndarray or PolicyInterval
             The mean, or ``(mean, low, high)`` if `interval` is given.
         """
-        rule = self.predictor.rule(extrapolate, n_neighbors)
+        return self._asked("actions", states, extrapolate, interval, n_neighbors)
+
+    def _asked(
+        self,
+        of: Literal["actions", "behaviours"],
+        states: Any,
+        extrapolate: Strategy | None,
+        interval: float | None,
+        n_neighbors: int | None,
+    ) -> Array | PolicyInterval:
+        predictor = self.predictor
+        rule = predictor.rule(extrapolate, n_neighbors)
         if states is None:
             queries, node = self.problem.states, np.arange(self.problem.n_nodes)
         else:
-            queries, node = self.predictor.place(states)
-        mean = self.predictor.mean(queries, node, rule)
+            queries, node = predictor.place(states)
+        mean = (predictor.mean if of == "actions" else predictor.behaviours)(queries, node, rule)
         if interval is None:
             return mean
         if not 0 < interval < 1:
             raise ValueError(f"interval must be between 0 and 1, got {interval!r}; 0.9 is usual")
         tail = (1 - interval) / 2
-        low, high = self.predictor.quantiles(queries, node, rule, (tail, 1 - tail))
+        low, high = predictor.quantiles(queries, node, rule, (tail, 1 - tail), of)
         return PolicyInterval(mean, low, high)
+
+    @overload
+    def behaviours(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        interval: None = None,
+        n_neighbors: int | None = None,
+    ) -> Array: ...
+    @overload
+    def behaviours(
+        self,
+        states: Any = None,
+        *,
+        extrapolate: Strategy | None = None,
+        interval: float,
+        n_neighbors: int | None = None,
+    ) -> PolicyInterval: ...
 
     def behaviours(
         self,
         states: Any = None,
         *,
         extrapolate: Strategy | None = None,
+        interval: float | None = None,
         n_neighbors: int | None = None,
-    ) -> Array:
+    ) -> Array | PolicyInterval:
         """What is done in terms of ``problem.behaviours``, ``(n, B)``; arguments as of `policy`."""
-        rule = self.predictor.rule(extrapolate, n_neighbors)
-        if states is None:
-            return self.predictor.at_nodes
-        return self.predictor.behaviours(*self.predictor.place(states), rule)
+        return self._asked("behaviours", states, extrapolate, interval, n_neighbors)
 
     def controllers(self) -> pd.DataFrame:
         """One row a controller of the consensus partition, the largest first.

@@ -8,6 +8,7 @@ import time
 from typing import Any, Self
 
 _FIRST_LINE = 5.0  # seconds until a log gets its first line; then ever less often
+_JUDGED, _LONG = 10.0, 120.0  # seconds until the time left is judged, and what of it is long
 _COMPILED = 1.0  # preparations that took longer than this were a compilation
 _FORMAT = (
     "{desc} {bar} {n}/{total} {unit} ({percentage:.0f}%), {elapsed}, {remaining} left{postfix}"
@@ -15,11 +16,23 @@ _FORMAT = (
 
 
 class Progress:
-    """Told by the main thread how far a task is; this one shows nothing."""
+    """Told by the main thread how far a task is; this one shows nothing.
 
-    def __init__(self, total: int = 0, description: str = "", unit: str = "") -> None:
+    `hint` is said once where much time is left; what is `brief` leaves no trace if it soon ends.
+    """
+
+    def __init__(
+        self,
+        total: int = 0,
+        description: str = "",
+        unit: str = "",
+        hint: str = "",
+        brief: bool = False,
+    ) -> None:
         self.total, self.description, self.unit = total, description, unit
-        self.done = 0
+        self.hint, self.brief = hint, brief
+        self.done = self._first = 0
+        self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         self.start()
@@ -33,7 +46,8 @@ class Progress:
 
     def start(self, done: int = 0) -> None:
         """The clock runs from here, where so much is `done` already."""
-        self.done = done
+        self.done = self._first = done
+        self._began = time.monotonic()
 
     def update(self, done: int, note: str = "") -> None:
         """So much is `done` in all; `note` says what is going on."""
@@ -43,9 +57,18 @@ class Progress:
         """Say what has just been found; from now on, `total` is what is to be done in all."""
         self.total = total
 
-    def advance(self, more: int) -> None:
+    def advance(self, more: int, note: str = "") -> None:
         """So much is done since the last time."""
-        self.update(self.done + more)
+        self.update(self.done + more, note)
+
+    def _hint_if_long(self) -> str | None:
+        """The hint, once, if it is needed."""
+        elapsed = time.monotonic() - self._began
+        if not self.hint or elapsed < _JUDGED or not self._first < self.done < self.total:
+            return None
+        left = elapsed * (self.total - self.done) / (self.done - self._first)
+        hint, self.hint = self.hint, ""  # judged once: early estimates are the least certain
+        return f"{self.description}: about {_clock(left)} left; {hint}" if left > _LONG else None
 
     def close(self, failed: bool = False) -> None:
         """No more updates follow."""
@@ -54,11 +77,12 @@ class Progress:
 class Bar(Progress):
     """A bar that redraws itself; in notebooks a widget where ipywidgets is installed."""
 
-    def __init__(self, total: int, description: str, unit: str) -> None:
-        super().__init__(total, description, unit)
+    def __init__(self, total: int, description: str, unit: str, hint: str, brief: bool) -> None:
+        super().__init__(total, description, unit, hint, brief)
+        passing = {"delay": 1.0, "leave": False} if brief else {}
         self._bar = _tqdm()(
             total=total, desc=description, unit=unit, file=sys.stderr, bar_format=_FORMAT,
-            dynamic_ncols=True, miniters=1,
+            dynamic_ncols=True, miniters=1, **passing,
         )  # fmt: skip
 
     def prepare(self) -> None:
@@ -75,6 +99,8 @@ class Bar(Progress):
         super().update(done, note)
         self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(done - self._bar.n)
+        if hint := self._hint_if_long():
+            self._bar.write(hint, file=sys.stderr)
 
     def remark(self, text: str, total: int) -> None:
         super().remark(text, total)
@@ -96,8 +122,7 @@ class Log(Progress):
 
     def start(self, done: int = 0) -> None:
         super().start(done)
-        self._began = time.monotonic()
-        self._first, self._printed, self._note, self._wait = done, done, "", _FIRST_LINE
+        self._printed, self._note, self._wait = done, "", _FIRST_LINE
         took = self._began - self._prepared
         if took > _COMPILED:
             self._print(f"compiling, once: took {took:.1f} s; later runs find it on disk")
@@ -106,7 +131,9 @@ class Log(Progress):
         super().update(done, note)
         self._note = note
         elapsed = time.monotonic() - self._began
-        ended = self._printed < self.total <= done
+        if hint := self._hint_if_long():
+            self._print(hint)
+        ended = self._printed < self.total <= done and not self._unseen
         if ended or (done != self._printed and elapsed >= self._wait):
             self._wait = 2 * elapsed
             self._line(elapsed)
@@ -117,8 +144,13 @@ class Log(Progress):
         self._print(f"{self.description}: {text}")
 
     def close(self, failed: bool = False) -> None:
-        if not failed and self.done != self._printed:
+        if not failed and self.done != self._printed and not self._unseen:
             self._line(time.monotonic() - self._began)
+
+    @property
+    def _unseen(self) -> bool:
+        """Whether it is brief and has not shown anything."""
+        return self.brief and self._printed == self._first
 
     def _line(self, elapsed: float) -> None:
         self._printed = self.done
@@ -170,10 +202,15 @@ def in_terminal() -> bool:
 
 
 def make_progress(
-    show: bool, total: int, description: str = "sampling", unit: str = "sweeps"
+    show: bool,
+    total: int,
+    description: str = "sampling",
+    unit: str = "sweeps",
+    hint: str = "",
+    brief: bool = False,
 ) -> Progress:
     """The progress that suits where standard error goes; none unless `show`."""
     if not show or sys.stderr is None:
         return Progress()
     kind = Bar if in_terminal() or in_notebook() else Log
-    return kind(total, description, unit)
+    return kind(total, description, unit, hint, brief)

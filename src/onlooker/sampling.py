@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from onlooker.checks import positive_integer, positive_number
+from onlooker.checks import Setting, positive_integer, positive_number
 from onlooker.diagnostics import check_convergence, settled, summary
 from onlooker.inference import threads
 from onlooker.inference.draws import Draws, join
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from onlooker.partitions.base import Hyper, PartitionPrior
     from onlooker.problem import Problem
 
+_SHORTER = "fewer draws, fewer sweeps to discard (tune) or fewer chains take less time"
 _FIRST_LOOK = 250  # draws of each chain at which convergence is checked; then twice as many
 
 
@@ -123,8 +124,9 @@ def sample(
             from onlooker.inference import cluster
 
             advance = stack.enter_context(cluster.workers(client, target))
+        hint = "" if auto else _SHORTER
         try:
-            with terminable(), make_progress(progress, run.n_sweeps) as shown:
+            with terminable(), make_progress(progress, run.n_sweeps, hint=hint) as shown:
                 shown.start(progress_of(run.runners)[0])
                 if auto:
                     _until_converged(run, advance, shown, deadline)
@@ -190,12 +192,16 @@ class _Run:
     def tell_failures(self) -> None:
         """Warn of chains that failed; raise if all did."""
         failed = [runner for runner in self.runners if runner.error is not None]
-        again = "" if self.sink is None else "; resume=True tries again from where it was stored"
+        again: tuple[Any, ...] = ()
+        if self.sink is not None:
+            again = "; ", Setting("resume", (True,)), " tries again from where it was stored"
         for runner in failed:
             warn(
-                f"chain {runner.index} failed after {runner.sweeps} sweeps ({runner.error!r}); "
-                f"{len(self.alive)} of {len(self.runners)} chains are kept{again}",
-                ChainFailedWarning,
+                ChainFailedWarning(
+                    f"chain {runner.index} failed after {runner.sweeps} sweeps "
+                    f"({runner.error!r}); {len(self.alive)} of {len(self.runners)} chains are kept",
+                    *again,
+                )
             )
         if not self.alive:
             error = failed[0].error

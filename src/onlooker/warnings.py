@@ -27,7 +27,7 @@ __all__ = [
 _PACKAGE = __name__.partition(".")[0]
 
 
-class ChainFailedWarning(UserWarning):
+class ChainFailedWarning(Advice, UserWarning):
     """A chain failed; the others were kept."""
 
 

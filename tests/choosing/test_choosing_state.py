@@ -24,7 +24,7 @@ def along(angles, length=1.0):
     return Demonstrations(list(np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)))
 
 
-def correlated_walks(rng, n=12, length=16):
+def correlated_walks(rng, n=9, length=12):
     turns = rng.vonmises(0.0, 2.0, (n, length))
     return along(rng.uniform(-np.pi, np.pi, (n, 1)) + np.cumsum(turns, axis=1))
 

@@ -1,6 +1,7 @@
 """The command line: what a newcomer meets first, README included."""
 
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -11,8 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import onlooker
+from onlooker import Posterior
 from onlooker.cli import main
 from onlooker.experiments import example1
+from onlooker.explorer.report import is_report
 from onlooker.warnings import ConvergenceWarning
 
 ROOT = Path(__file__).parents[2]
@@ -157,6 +160,10 @@ def test_demo_succeeds_and_writes_its_figure(small_demo):
     assert (folder / "example1.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (folder / "example1.svg").read_text(encoding="utf-8")[:1000]
     assert str(folder / "example1.png") in result.stdout.replace("\n", "")
+    assert is_report(folder / "report.html")
+    assert f"Report: {folder / 'report.html'} (open it in a browser" in result.stdout
+    assert f"onlooker explore {folder / 'run.npz'}" in result.stdout
+    assert Posterior.load(folder / "run.npz").n_draws == 12
 
 
 @pytest.mark.parametrize(
@@ -195,6 +202,26 @@ def test_quick_is_smaller_and_explicit_numbers_win(tmp_path, monkeypatch):
     assert (asked["tune"], asked["seed"], asked["n_jobs"]) == (7, 5, None)
     call("demo", "--output", tmp_path)
     assert {name: asked[name] for name in example1.FULL} == example1.FULL
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_demo_installs_what_the_demo_needs_and_make_test_the_rest(tmp_path):
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def plan(target):
+        done = subprocess.run(
+            ["make", "--dry-run", target], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
+        return re.findall(r'--editable "(.*?)"', done.stdout)
+
+    assert plan("demo") == [".[plot]"]
+    assert plan("test") == [".[dev]"]
+    (tmp_path / ".venv").mkdir()
+    for mark in (".made", ".ready-demo"):
+        (tmp_path / ".venv" / mark).touch()
+    assert plan("demo") == []
+    assert plan("test") == [".[dev]"]
 
 
 # -- the README -----------------------------------------------------------------------------------

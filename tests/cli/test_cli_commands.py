@@ -91,7 +91,7 @@ def test_predict_tells_the_distribution_at_a_state(folder):
     result = run("predict", folder / "run", "--at", "1.0,2.0")
     assert result.exit_code == 0, result.output
     assert re.search(
-        r"^State 1, 2, of controller \d+, nearest seen state [\d.]+ away:$", result.stdout, re.M
+        r"^State \(1, 2\), of controller \d+, nearest seen state [\d.]+ away:$", result.stdout, re.M
     )
     assert re.search(r"^[\d.]+° +0\.\d{3} +0\.\d{3} +[01]\.\d{3}$", result.stdout, re.M)
 

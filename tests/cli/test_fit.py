@@ -255,6 +255,28 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
 
 
+def test_a_run_is_replaced_on_request_only_and_not_by_a_failure(tracks, tmp_path):
+    assert run("fit", tracks, "--states", "x,y", *SMALL, "-o", tmp_path / "run").exit_code == 0
+    missing = call(tmp_path / "nosuch.csv", tmp_path / "run")
+    assert "there is no file" in missing.stderr  # rather than that there is a run
+    assert call(tracks, tmp_path / "run", "--force", states=["x", "z"]).exit_code == 1
+    assert Posterior.load(tmp_path / "run").problem.n_transitions == 89
+    again = call(tracks, tmp_path / "run", "--force", draws=9)
+    assert again.exit_code == 0, again.output
+    assert Posterior.load(tmp_path / "run").n_draws == 9
+    assert call(tracks, tmp_path / "run", "--force", "--resume").exit_code == 2
+    nothing = call(tracks, tmp_path / "other", "--resume")
+    assert nothing.exit_code == 1
+    assert "other holds no run to resume" in nothing.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_without_columns_fit_lists_those_of_the_file(tracks, tmp_path):
+    result = run("fit", tracks, "--output", tmp_path / "run")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("by --states; its columns: id, t, x, y\n")
+
+
 def test_fit_ends_with_what_lies_at_a_bound_of_its_prior(tracks, tmp_path, monkeypatch):
     bound = AtBound("alpha", "lower", 0.25, 0.26)
     monkeypatch.setattr("onlooker.findings.words.at_bounds", lambda posterior: [bound])

@@ -117,6 +117,65 @@ def test_a_click_off_the_data_says_that_no_one_was_there(page_of):
     assert "away" in text
 
 
+def test_the_address_of_a_page_brings_back_what_it_shows(page_of, open_page):
+    page = page_of("plane")
+    page.evaluate("""() => onlooker.set({
+        colour: 'entropy', field: 'none', paths: true, highlight: 0, trajectory: 2, step: 3,
+        picked: { site: null, place: [0.25, -1.5] }, frame: { chain: 1, index: 7 } })""")
+    draw_once(page, lambda: page.click("button[aria-label='Zoom in']"))
+    until(page, "window.location.hash.includes('view=')")
+    page.wait_for_timeout(500)
+    again = open_page(page.url)
+    until(again, "onlooker.mainMap.run && onlooker.mainMap.run.complete")
+    look = "() => JSON.stringify([onlooker.state, onlooker.mainMap.zoom.toFixed(3)])"
+    assert again.evaluate(look) == page.evaluate(look)
+    until(again, "document.querySelector('#detail h3') !== null")
+
+
+def test_an_address_that_names_what_is_not_there_is_no_harm(open_page, explorers):
+    odd = "#run=7&across=9&colour=constructor&policy=x&controller=99&draw=5,a&at=1,2,3&track=-1"
+    page = open_page(f"{explorers['plane'].url}{odd}")
+    until(page, "onlooker.mainMap.run && onlooker.mainMap.run.complete")
+    changed = page.evaluate("""() => ['run', 'x', 'y', 'colour', 'field', 'highlight', 'frame',
+        'picked', 'trajectory', 'step'].map((name) => onlooker.state[name])""")
+    assert changed == [0, 0, 1, "cluster", "arrows", None, None, None, None, None]
+
+
+def test_the_ends_of_tracks_are_faded_and_a_chosen_track_has_a_colour_of_its_own(page_of, views):
+    page = page_of("plane")
+    n_ends = int((views["plane"].run.visits == 0).sum())
+    assert n_ends > 0
+    assert page.evaluate("onlooker.mainMap.run.nEnds") == n_ends
+    assert "Faded: ends of trajectories" in page.inner_text("#map-caption")
+    draw_once(page, lambda: page.evaluate("onlooker.set({ field: 'none', behaviours: false })"))
+    fills = page.evaluate("""() => {
+        const run = onlooker.mainMap.run;
+        const end = run.left.indexOf(0);
+        const fill = onlooker.look(run.reference.values[end], run.n_reference).fill;
+        return [fill, onlooker.mix(fill, onlooker.ink().card, 0.65)];
+    }""")
+    pale = tuple(int(fills[1][k : k + 2], 16) for k in (1, 3, 5))
+    assert fills[1] != fills[0]
+    assert f"{pale[0]},{pale[1]},{pale[2]},255" in colours(page)
+    accent = page.evaluate("onlooker.mix(onlooker.ink().accent, '#000000', 0)")
+    own = ",".join(str(int(accent[k : k + 2], 16)) for k in (1, 3, 5)) + ",255"
+    assert colours(page).get(own, 0) == 0
+    draw_once(page, lambda: page.evaluate("onlooker.set({ trajectory: 0 })"))
+    assert colours(page)[own] > 50
+
+
+def test_distances_on_earth_are_in_km(page_of):
+    page = page_of("earth")
+    away = page.evaluate("""() => {
+        const run = onlooker.mainMap.run;
+        const [lon, lat] = run.place(0);
+        return [[lon, lat + 1], [lon + 1, lat], [lon + 360, lat]].map((to) => run.distance(to, 0));
+    }""")
+    lat = page.evaluate("onlooker.mainMap.run.place(0)[1]")
+    degree = np.pi / 180 * 6371.0088
+    assert away == pytest.approx([degree, degree * np.cos(np.radians(lat)), 0], rel=1e-4, abs=1e-6)
+
+
 def test_a_click_shows_what_the_library_says(page_of, views):
     page = page_of("plane")
     page.evaluate("onlooker.set({picked: {site: 5, place: onlooker.mainMap.run.place(5)}})")

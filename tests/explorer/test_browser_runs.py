@@ -56,8 +56,19 @@ def test_what_is_shown_can_be_saved_as_a_picture_and_as_a_table(page_of, views, 
         rows = list(csv.DictReader(file))
     view = views["plane"]
     assert [int(row["controller"]) - 1 for row in rows] == view.posterior.partition().tolist()
-    assert float(rows[3]["action_2"]) == pytest.approx(view.policy[3, 2], rel=1e-5)
+    assert float(rows[3][f"p {view.action_names[2]}"]) == pytest.approx(view.policy[3, 2], rel=1e-5)
     assert float(rows[3]["x"]) == view.posterior.problem.states[3, 0]
+
+
+def test_a_table_that_is_saved_holds_no_formulas(page_of, tmp_path):
+    """Names of columns are what somebody's file calls them."""
+    page = page_of("plane")
+    page.evaluate("""onlooker.mainMap.run.space.axes = ['=cmd("x")', '-1.5']""")
+    with page.expect_download() as download:
+        page.click("#save-csv")
+    download.value.save_as(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open() as file:
+        assert next(csv.reader(file))[1:3] == ["""'=cmd("x")""", "-1.5"]
 
 
 # -- stores that are not as they should be --------------------------------------------------------

@@ -64,10 +64,16 @@ def test_where_a_page_can_be_shown(platform, name, shown, monkeypatch):
     assert has_browser() == shown
 
 
-def test_a_run_that_is_not_there_is_waited_for(tmp_path, launched):
-    result = CliRunner().invoke(main, ["explore", str(tmp_path / "later")])
-    assert result.exit_code == 0
-    assert "will wait for it" in result.output
+def test_a_run_that_is_not_there_is_refused(runs, tmp_path, launched):
+    result = CliRunner().invoke(main, ["explore", str(runs["line"]), str(tmp_path / "later")])
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: there is no run {str(tmp_path / 'later')!r}\n"
+    assert launched == []
+
+
+def test_a_directory_that_will_hold_a_run_is_waited_for(tmp_path, launched):
+    assert CliRunner().invoke(main, ["explore", str(tmp_path)]).exit_code == 0
+    assert len(launched) == 1
 
 
 def test_without_a_browser_it_serves_until_it_is_stopped(runs, launched):

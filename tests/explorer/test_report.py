@@ -12,7 +12,7 @@ import pytest
 from bare import bare_problem
 from click.testing import CliRunner
 from pictured_runs import KINDS
-from small_runs import quick, ring_dynamics
+from small_runs import made_up, plane_problem, quick, ring_dynamics
 
 from onlooker import Demonstrations
 from onlooker.cli import main
@@ -20,7 +20,8 @@ from onlooker.explorer import report as reports
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.page import page
 from onlooker.explorer.report import write_report
-from onlooker.partitions import ChineseRestaurant
+from onlooker.partitions import ChineseRestaurant, DistanceDependent
+from onlooker.progress import Progress
 
 STORES = Path(__file__).parents[1] / "golden" / "stores"
 
@@ -144,7 +145,8 @@ def test_a_failing_report_leaves_the_file_that_is_in_the_way(tmp_path):
     (tmp_path / "run" / "run.json").write_text("{")
     output = tmp_path / "r.html"
     output.write_text("last week's")
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "-o", str(output)])
+    words = ["report", str(tmp_path / "run"), "-o", str(output), "--force"]
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "no readable run" in result.stderr
@@ -177,16 +179,64 @@ def test_a_torn_archive_gives_a_page_that_says_so(tmp_path):
     assert embedded(output)["runs"][0]["state"] == "broken"
 
 
-def test_the_consensus_of_the_store_is_used_and_a_search_is_told(runs, tmp_path):
+def test_the_consensus_of_the_store_is_used(runs, tmp_path, monkeypatch):
     shutil.copytree(runs["line"], tmp_path / "run")
     (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
-    told = []
-    first = write_report(tmp_path / "run", tmp_path / "first.html", told.append)
-    assert told == ["Computing the consensus partition ..."]
-    again = write_report(tmp_path / "run", tmp_path / "again.html", told.append)
-    assert len(told) == 1
+    first = write_report(tmp_path / "run", tmp_path / "first.html")
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
+    again = write_report(str(tmp_path / "run"), str(tmp_path / "again.html"))
     assert again == first
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "first.html").read_bytes()
+
+
+def test_a_posterior_in_memory_has_a_report_with_the_consensus_that_it_has(tmp_path, monkeypatch):
+    posterior = made_up(plane_problem(), DistanceDependent(), {"nu": 0.1}, n_chains=2, n_draws=20)
+    known = posterior.consensus()
+    monkeypatch.setattr("onlooker.consensus.search.consensus", None)  # not searched again
+    sizes = write_report(posterior, tmp_path / "r.html")
+    assert sizes["readable"]
+    data = embedded(tmp_path / "r.html")
+    assert data["runs"][0]["text"] == "20 draws of 2 chains."
+    assert json.loads(opened(data["overview"]))["consensus"]["n_clusters"] == known.n_clusters
+
+
+def test_a_report_says_what_it_is_doing_and_reaches_its_end(runs, tmp_path, monkeypatch):
+    steps = []
+
+    class Watched(Progress):
+        def update(self, done, note=""):
+            super().update(done, note)
+            steps.append((done / self.total, note))
+
+    monkeypatch.setattr(
+        "onlooker.explorer.report.make_progress", lambda show, total, *_, **__: Watched(total)
+    )
+    shutil.copytree(runs["line"], tmp_path / "run")
+    (tmp_path / "run" / "consensus.npz").unlink(missing_ok=True)
+    write_report(tmp_path / "run", tmp_path / "r.html", progress=True)
+    shares = [share for share, _ in steps]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert sum(note == "consensus" for _, note in steps) > 16
+    assert {"policy", "diagnostics", "controllers", "trajectories", "intervals"} <= {
+        note for _, note in steps
+    }
+
+
+@pytest.mark.parametrize(("content", "code"), [("my notes", 1), (None, 0)])
+def test_what_is_no_report_is_replaced_on_request_only(runs, tmp_path, content, code):
+    output = tmp_path / "r.html"
+    words = ["report", str(runs["line"]), "-o", str(output)]
+    if content is None:
+        write_report(runs["line"], output)
+    else:
+        output.write_text(content)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == code, result.output
+    if code:
+        assert result.stderr == f"Error: {output} is no report; --force replaces it\n"
+        assert output.read_text() == content
+        assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
 
 
 def test_a_report_that_cannot_be_written_is_one_clear_line(runs, tmp_path):

@@ -95,7 +95,9 @@ def test_controllers_average_the_policy_of_their_states(views):
     for one in view.controllers:
         inside = view.reference.labels == one.number
         assert one.n_nodes == inside.sum()
-        np.testing.assert_allclose(one.mean, view.policy[inside].mean(axis=0))
+        visits = view.run.visits[inside]  # what is done there, as regions and behaviours say it
+        weights = visits / visits.sum() if visits.any() else np.ones(inside.sum()) / inside.sum()
+        np.testing.assert_allclose(one.mean, weights @ view.policy[inside])
         assert (one.low <= one.mean).all()
         assert (one.mean <= one.high).all()
     assert sum(one.n_nodes for one in view.controllers) == view.posterior.problem.n_nodes
@@ -173,7 +175,8 @@ def test_a_prior_that_is_read_is_rounded_and_the_call_is_exact():
     prior = DistanceDependent(decay=GaussianDecay(scale, offset=1.23456789e-07))
     view = made_up_view(prior=prior, n_draws=3)
     seen = overview(view)["run"]
-    assert "scale=1.007, offset=1.235e-07" in seen["prior"]
+    assert "length scale of the decay 1.007" in seen["prior"]
+    assert "self-link weight ν inferred" in seen["prior"]
     assert f"scale={scale}, offset=1.23456789e-07" in seen["call"]
 
 

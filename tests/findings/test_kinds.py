@@ -70,3 +70,36 @@ def test_commands_say_it(path, tmp_path):
     assert said.exit_code == 0, said.output
     assert "heading for a place" in said.stdout
     assert re.search(r"heads for \d+, \d+ % \[", said.stdout)
+
+
+def test_predictions_may_be_of_behaviours(path, tmp_path, run):
+    import json
+
+    from click.testing import CliRunner
+
+    from onlooker.cli import main
+
+    def ask(*words):
+        return CliRunner().invoke(main, ["predict", str(path), *map(str, words)])
+
+    said = ask("--at", "3", "--behaviours")
+    assert said.exit_code == 0, said.output
+    assert re.search(r"heads for \d+ ", said.stdout)
+    found = json.loads(ask("--at", "3", "--at", "48", "--behaviours", "--json").stdout)
+    assert found["behaviours"] == run.posterior.problem.behaviours
+    expected = run.posterior.behaviours(np.array([3, 48]), interval=0.9)
+    for k, row in enumerate(found["states"]):
+        np.testing.assert_allclose(row["probability"], expected.mean[k])
+        np.testing.assert_allclose(row["low"], expected.low[k])
+        assert row["name"] == run.posterior.problem.behaviours[row["behaviour"]]
+    out = tmp_path / "behaviours.csv"
+    assert ask("--at", "3", "--behaviours", "--csv", out).exit_code == 0
+    assert "behaviour" in out.read_text().splitlines()[0].split(",")
+
+
+def test_intervals_of_behaviours_lie_around_their_means(run):
+    mean, low, high = run.posterior.behaviours(interval=0.9)
+    np.testing.assert_array_equal(mean, run.posterior.behaviours())
+    assert ((low <= high) & (low >= 0) & (high <= 1 + 1e-9)).all()
+    likely = mean > 0.3
+    assert np.mean((low <= mean)[likely] & (mean <= high)[likely]) > 0.8

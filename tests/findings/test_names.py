@@ -19,7 +19,6 @@ from onlooker.findings.names import (
     coordinate,
     decimals,
     place_text,
-    rounded,
     scalar_name,
     short_repr,
 )
@@ -106,4 +105,3 @@ def test_a_short_repr_has_what_is_not_default_and_no_array():
     text = short_repr(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
     decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
     assert text == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
-    assert rounded("Potts(n_clusters=12345, beta=1.6)") == "Potts(n_clusters=12345, beta=1.6)"

@@ -21,9 +21,9 @@ from onlooker.partitions import (
     Mixing,
     Potts,
     Regions,
+    ScaledAxes,
 )
 from onlooker.partitions.continuation import Continuation
-from onlooker.partitions.places import ScaledAxes
 
 # -- the model ------------------------------------------------------------------------------------
 

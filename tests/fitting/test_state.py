@@ -16,9 +16,8 @@ from onlooker.cli import main
 from onlooker.dynamics.features import Heading, Speed
 from onlooker.findings.record import Record
 from onlooker.fitting.model_file import Model, joined_features, read_model
-from onlooker.fitting.state import Look
-from onlooker.partitions import DistanceDependent
-from onlooker.partitions.places import ScaledAxes
+from onlooker.fitting.state import Look, chosen_before
+from onlooker.partitions import DistanceDependent, ScaledAxes
 
 FINE = NoiseFit(1.0, Gain(0.0, 0.0))
 MORE, LESS = Gain(0.5, 0.1), Gain(0.01, 0.02)
@@ -69,6 +68,9 @@ def test_factors_of_coordinates_are_said_and_stored():
     assert "count depth by 1, east by 0.25: left-out" in named.sentences[1]
     assert look.to_dict()["factors"] == [1.0, 0.25]
     json.dumps(look.to_dict())
+    assert chosen_before(json.loads(json.dumps(look.to_dict()))) == (look.features, look.metric)
+    both = found(None, [Heading(0.5), Speed(2.0)], {("heading",): MORE})
+    assert chosen_before(both.to_dict()) == (both.features, None)
     nothing = Look(None, None, None)
     assert (nothing.sentences, nothing.to_dict(), nothing.features) == ([], None, [])
 
@@ -131,6 +133,10 @@ def test_correlated_walks_get_their_heading_and_new_tracks_do_too(walks, tmp_pat
     posterior = Posterior.load(tmp_path / "run")
     assert posterior.problem.dynamics.features[0] == Heading(state["weights"][0])
     assert "turns" in posterior.problem.kinds
+    more = fit(walks, tmp_path / "run", "--resume", "--draws", "8")
+    assert more.exit_code == 0, more.output
+    assert "Choosing the state" not in more.stdout
+    assert Posterior.load(tmp_path / "run").n_draws == 8
     for words in (["predict", "--at", "1,2"], ["anomaly", str(walks), "--replicates", "20"]):
         again = CliRunner().invoke(main, [words[0], str(tmp_path / "run"), *words[1:]])
         assert again.exit_code == 0, again.output

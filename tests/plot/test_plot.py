@@ -123,6 +123,16 @@ def test_partition_refuses_labels_that_do_not_fit(ax):
         plot.partition(np.zeros((2, 2)), [0, 1], ax, colours=["red"])
 
 
+@pytest.mark.parametrize("unit", [0.001, 1.0, 5000.0])
+def test_arrows_are_as_long_as_suits_the_extent(ax, unit):
+    points = unit * np.array([[0.0, 0.0], [40.0, 10.0]])
+    plot.policy_field(points, np.eye(4)[:2], ANGLES, ax)
+    (arrows,) = ax.collections
+    assert 1 / arrows.scale == pytest.approx(2 * unit)
+    plot.policy_field(points[:1], np.eye(4)[:1], ANGLES, ax)  # a single one has no extent
+    assert 1 / ax.collections[-1].scale == 1
+
+
 def test_arrows_are_mean_steps(ax):
     policy = np.array([[1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25], [0.0, 0.5, 0.0, 0.5]])
     reference = np.array([[0.0, 1.0, 0.0, 0.0]] * 3)

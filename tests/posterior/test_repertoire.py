@@ -200,6 +200,35 @@ def test_headings_make_turns_and_an_animal_that_circles_is_found_to_turn():
     assert problem.behaviours[int(mean.argmax())].startswith("turns left by 30°")
 
 
+def test_an_expert_that_heads_for_a_place_is_found_to_be_goal_directed():
+    reward = np.zeros(81)
+    reward[[20, 60]] = 1.0
+    world = GridWorld.with_reward(size=9, reward=reward)
+    demos = world.rollout(60, 6, random_state=0)[0]
+    problem = Problem.from_demonstrations(demos, world.dynamics)
+    prior = Regions.inferred(1.0, coordinates=world.coordinates)
+    assert leading_kind(run(problem, prior, draws=60, tune=60)) == "goals"
+
+
+def test_an_expert_that_acts_at_random_is_found_to_do_anything():
+    states, rng = [np.zeros(2)], np.random.default_rng(5)
+    compass = DisplacementDynamics.compass(8, sigma=0.2)
+    for action in rng.integers(8, size=150):
+        states.append(compass.sample(states[-1:], [action], rng)[0])
+    problem = Problem.from_demonstrations([np.array(states)], compass)
+    found = leading_kind(run(problem, Regions.inferred(1.0), draws=60, tune=60))
+    assert found == "any action"
+
+
+def leading_kind(drawn):
+    """The kind with most mass, which must also be that of most steps."""
+    problem = drawn.problem
+    steps = np.bincount(problem.kind_of[drawn.draws.behaviours].ravel())
+    mass = drawn.kinds.mean(axis=(0, 1))
+    assert steps.argmax() == mass.argmax()
+    return problem.kinds[int(mass.argmax())]
+
+
 @pytest.mark.parametrize(
     ("sigma", "options", "why"),
     [

@@ -333,6 +333,17 @@ def test_states_of_another_kind_are_refused():
         posterior.policy([[0.0, np.nan]])
 
 
+def test_a_state_that_the_world_does_not_have_is_refused():
+    ring = ring_problem(n_states=12)
+    posterior = made_up(ring, ChineseRestaurant())
+    assert posterior.policy([11]).shape == (1, ring.n_actions)
+    for asked in (posterior.policy, posterior.assign):
+        with pytest.raises(
+            ValueError, match=r"states\[1\] is 12; the world has 12 states, 0 to 11"
+        ):
+            asked([0, 12])
+
+
 def test_no_states_give_no_policies():
     posterior = made_up(PROBLEM, DistanceDependent(), {"nu": 0.1})
     assert posterior.policy(np.empty((0, 2))).shape == (0, 4)

@@ -280,6 +280,25 @@ def test_another_format_and_another_version_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("99.1.0", r"onlooker 99\.1\.0, which is newer than this .*: update onlooker"),
+        ("0.0.1", "is damaged"),
+    ],
+)
+def test_what_a_newer_version_wrote_is_called_newer_and_not_damaged(tmp_path, version, told):
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    header = json.loads((tmp_path / "run.json").read_text())
+    header["versions"]["onlooker"] = version
+    _edit_header(tmp_path, versions=header["versions"], options={"tune": "much", "thin": 1})
+    with pytest.raises(ValueError, match=told):
+        Posterior.load(tmp_path)
+    _edit_header(tmp_path, options=header["options"], seed="a new kind of seed")
+    with pytest.raises(ValueError, match=told):
+        Posterior.load(tmp_path)
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"tempering": 4}, r"made with tempering=4, which this version .* no longer has"),

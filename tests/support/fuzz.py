@@ -39,6 +39,8 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
+from onlooker.problem import Landmarks
+from onlooker.repertoire import Actions, Goals
 from onlooker.runs import store
 from onlooker.runs.codec import UnknownPrior
 from onlooker.runs.lock import Lock
@@ -108,6 +110,14 @@ def planned_problem():
     return Problem.from_demonstrations(demos, ring_dynamics(), repertoire="auto")
 
 
+def landmark_problem():
+    """States of which each chain has some as its nodes."""
+    tracks = [np.random.default_rng(k).normal(0.4, 0.6, (9, 2)).cumsum(axis=0) for k in range(3)]
+    compass = DisplacementDynamics.compass(4, sigma=0.5)
+    repertoire = [Actions(), Goals(candidates=3)]
+    return Problem.from_demonstrations(tracks, compass, Landmarks(6), repertoire=repertoire)
+
+
 PROBLEMS = {
     "plane": plane_problem,
     "unseen": unseen_problem,
@@ -143,7 +153,8 @@ class StoredRun:
     """A store, one of whose files is damaged."""
 
     def __init__(self, problem, prior, resumed):
-        self.problem, self.prior, self.resumed = PROBLEMS[problem](), PRIORS[prior], resumed
+        make = (PROBLEMS | {"landmarks": landmark_problem})[problem]
+        self.problem, self.prior, self.resumed = make(), PRIORS[prior], resumed
         self.options = {"concentration": Gamma(2.0, 1.0), "draws": 3, "tune": 1, "chains": 1}
         self.name = "run"
 
@@ -305,6 +316,8 @@ KINDS = {
     **{f"resumed {name}": partial(StoredRun, "plane", name, True) for name in PRIORS},
     **{f"stored, {name}": partial(StoredRun, name, "crp", False) for name in PROBLEMS},
     **{f"resumed, {name}": partial(StoredRun, name, "crp", True) for name in PROBLEMS},
+    "stored, landmarks": partial(StoredRun, "landmarks", "regions", False),
+    "resumed, landmarks": partial(StoredRun, "landmarks", "regions", True),
     "saved": partial(SavedRun, "plane", "ddcrp"),
     "csv": partial(Read, "t.csv", lambda p: table().to_csv(p, index=False), read_table,
                    damage_bytes, damage_text),

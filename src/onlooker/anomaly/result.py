@@ -112,6 +112,12 @@ class TrajectoryScores:
         Last step of that stretch.
     changed
         ``"action_surprise"`` or ``"noise_surprise"``: whose CUSUM that is.
+    behaviour
+        Where a p-value is at most 5 %: the one behaviour that explains the trajectory, or the
+        stretch that changed, best, such as "heads for (4, −2)"; "" where none does better than the
+        nominal policy.
+    gain
+        How much better, in nats.
     """
 
     n_steps: Array
@@ -132,6 +138,8 @@ class TrajectoryScores:
     onset_high: Array
     end: Array
     changed: Array
+    behaviour: Array
+    gain: Array
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from onlooker.anomaly._replicates import (
     Steps,
     model_p_values,
 )
+from onlooker.anomaly.explaining import explained
 from onlooker.anomaly.result import P_VALUES, AnomalyScores, StepScores, TrajectoryScores
 from onlooker.checks import as_policy, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, distinct_states
@@ -211,14 +212,14 @@ class _Judge:
         found = self._statistics(demos)
         if self.actor is not None:
             found = self._with_model_p_values(found, demos)
-        if reference is None:
-            return found
-        if not isinstance(reference, AnomalyScores):
-            known = (
-                reference if isinstance(reference, Demonstrations) else Demonstrations(reference)
-            )
-            reference = self._statistics(known)
-        return found.calibrated(reference)
+        if reference is not None:
+            if not isinstance(reference, AnomalyScores):
+                known = reference
+                if not isinstance(known, Demonstrations):
+                    known = Demonstrations(known)
+                reference = self._statistics(known)
+            found = found.calibrated(reference)
+        return explained(found, demos, self.dynamics)
 
     def _bar(self, work: int, task: str) -> Any:
         progress = self.progress
@@ -294,6 +295,8 @@ class _Judge:
             onset_high=changes.high,
             end=changes.end,
             changed=np.array(["action_surprise", "noise_surprise"])[changes.part],
+            behaviour=np.full(len(demos), ""),
+            gain=np.full(len(demos), np.nan),
             **nothing,
         )
         return AnomalyScores(

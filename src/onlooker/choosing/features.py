@@ -24,12 +24,11 @@ import numpy as np
 from onlooker import geography
 from onlooker.checks import Array
 from onlooker.choosing.left_out import Folds, Gain, Shares, known_folds
-from onlooker.choosing.trials import QUICK, Trials, make_trials
+from onlooker.choosing.trials import Trials, make_trials, shares_of
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.partitions.places import ScaledAxes
-from onlooker.repertoire.base import Policies, World
+from onlooker.partitions import ScaledAxes
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -163,10 +162,12 @@ class _Space:
     @cached_property
     def tried(self) -> Array:
         """Log predictive density by short chains."""
-        demos, dynamics, _, trials = self.tracks
-        if self.features:
-            demos, dynamics = with_features(demos, self.features, dynamics)
-        return trials.score(demos, dynamics, self.metric)
+        return self.tracks.trials.score(*self._states, self.metric)
+
+    @property
+    def _states(self) -> tuple[Demonstrations, Any]:
+        demos, dynamics = self.tracks.demos, self.tracks.dynamics
+        return with_features(demos, self.features, dynamics) if self.features else (demos, dynamics)
 
     def gain_over(self, other: _Space) -> Gain:
         """By the local predictor; by short chains too, if that says that it is better.
@@ -256,13 +257,7 @@ def _space(tracks: _Tracks, names: tuple[str, ...]) -> _Space:
     if len(names) > 1:
         groups.append(before[:, 2 * n :])
         units.append(typical)
-    loglik = moving.log_likelihood(before, after)
-    world = World(moving, states)
-    parts = [part for kind in QUICK for part in kind.build(world)]
-    by_behaviour = Policies(parts, moving.n_actions).log_likelihood(before, loglik)
-    sizes = [part.block.n for part in parts]
-    base = np.repeat([1 / (len(parts) * size) for size in sizes], sizes)
-    shares = Shares(by_behaviour, loglik.max(axis=1), base, folds.pairs)
+    shares = shares_of(states, moving, before, after, folds.pairs)
     return _Space(names, groups, np.array(units), np.ones(len(groups)), shares, tracks)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
+from onlooker.partitions import ScaledAxes
 from onlooker.partitions.geometry import Geometry
-from onlooker.partitions.places import ScaledAxes
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations

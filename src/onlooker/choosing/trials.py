@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.choosing.left_out import Gain, gain_by_track, track_of
+from onlooker.choosing.left_out import Gain, Shares, gain_by_track, track_of
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import Regions
 from onlooker.problem import Problem
 from onlooker.repertoire import Actions, Blurs, Turns
-from onlooker.repertoire.base import World
+from onlooker.repertoire.base import Policies, World
 from onlooker.sampling import sample
 
 if TYPE_CHECKING:
@@ -79,3 +79,19 @@ def make_trials(demos: Demonstrations, rng: np.random.Generator) -> Trials:
     pieces = [(int(starts[first[i]]), int(starts[first[i + 1] - 1]) + 2) for i in chosen]
     of = np.unique(track[first[chosen]], return_inverse=True)[1]
     return Trials(pieces, of, (rng.permutation(of.max() + 1) % _FOLDS)[of])
+
+
+def shares_of(
+    demos: Demonstrations,
+    dynamics: Any,
+    before: Array,
+    after: Array,
+    pairs: list[tuple[Array, Array]],
+) -> Shares:
+    """Shares of behaviours that need no search, in steps of these tracks."""
+    loglik = dynamics.log_likelihood(before, after)
+    parts = [part for kind in QUICK for part in kind.build(World(dynamics, demos))]
+    by_behaviour = Policies(parts, dynamics.n_actions).log_likelihood(before, loglik)
+    sizes = [part.block.n for part in parts]
+    base = np.repeat([1 / (len(parts) * size) for size in sizes], sizes)
+    return Shares(by_behaviour, loglik.max(axis=1), base, pairs)

@@ -76,6 +76,7 @@ def anomaly(
     states: list[str] | None,
     trajectory: str | None,
     time: str | None,
+    encoding: str | None,
     **cleaning: str | float | None,
 ) -> None:
     """Rank tracks by how far they are from the behaviour of a stored run.
@@ -104,7 +105,9 @@ def anomaly(
     for note in opened.notes:
         notify(f"Note: {note}")
     given = {name: value for name, value in cleaning.items() if value is not None}
-    reading = opened.record.reading.changed(given, states=states, trajectory=trajectory, time=time)
+    reading = opened.record.reading.changed(
+        given, states=states, trajectory=trajectory, time=time, encoding=encoding
+    )
     reader = Reader(opened, reading, notify)
     demos = reader.read(file)
     reader.note_seen(demos)
@@ -179,8 +182,18 @@ def _print(scores: AnomalyScores, demos: Demonstrations, ranking: pd.DataFrame, 
     echo(table(header, rows))
     if total > len(rows):
         echo(f"and {total - len(rows):,} more: see --top, --csv or --json")
+    _print_behaviours(ranking)
     _print_alarms(scores, demos)
     _print_changes(scores, demos, len(rows))
+
+
+def _print_behaviours(ranking: pd.DataFrame) -> None:
+    """What deviating trajectories do instead."""
+    found = ranking[ranking["behaviour"] != ""]
+    if len(found):
+        echo("What explains the deviating ones best:")
+    for name, row in found.iterrows():
+        echo(f"  {name}: {row['behaviour']} ({row['gain']:.0f} nats better than the run's policy)")
 
 
 def _level(scores: AnomalyScores) -> float:

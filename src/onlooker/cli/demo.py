@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from onlooker.cli.output import echo
+from onlooker.cli.output import echo, has_browser
 
 if TYPE_CHECKING:
     from onlooker.experiments.example1 import Example
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default="demo",
     show_default=True,
-    help="Directory for the figure; made if missing.",
+    help="Directory for figure, run and report; made if missing.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 500]")
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
 @click.option("--quick", is_flag=True, help="Two short chains: a look in seconds, not a result.")
-@click.option("--show", is_flag=True, help="Open the figure when done.")
+@click.option("--show", is_flag=True, help="Open the report when done.")
 def demo(
     output: Path,
     seed: int,
@@ -52,6 +52,7 @@ def demo(
 
     plot.require_matplotlib()
     from onlooker.experiments import example1
+    from onlooker.explorer.report import write_report
 
     began = time.monotonic()
     chosen = {"draws": draws, "tune": tune, "chains": chains}
@@ -59,6 +60,10 @@ def demo(
     size = (example1.QUICK if quick else example1.FULL) | given
     example = example1.recognise(seed, n_jobs=jobs, say=echo, **size)
     figure = example1.draw(example, output)
+    echo("Writing the report ...")
+    run, report = output / "run.npz", output / "report.html"
+    example.posterior.save(run)
+    write_report(example.posterior, report, progress=True)
     for paragraph in _report(example):
         echo(f"\n{paragraph}")
     posterior = example.posterior
@@ -66,11 +71,12 @@ def demo(
         f"\nTook {time.monotonic() - began:.0f} s: {posterior.n_chains} chains of "
         f"{size['draws'] + size['tune']} sweeps, {posterior.n_draws} draws kept of each.\n"
         f"Figure: {figure} (and {figure.with_suffix('.svg').name})\n"
-        "Try next: another expert with --seed 1, surer numbers with --draws 3000 --tune 1000, "
-        "or your own data: see the README."
+        f"Report: {report} (open it in a browser: it needs no network)\n"
+        f"Try next: onlooker explore {run}, another expert with --seed 1, surer numbers with "
+        "--draws 3000 --tune 1000, or your own data: see the README."
     )
-    if show:
-        click.launch(str(figure))
+    if show and has_browser():
+        click.launch(str(report))
 
 
 def _report(example: Example) -> Iterator[str]:

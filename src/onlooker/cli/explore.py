@@ -21,13 +21,15 @@ def explore(runs: tuple[Path, ...], no_browser: bool, port: int) -> None:
     RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, also while the
     run is still in progress: the page is updated. It is served to this machine only, until Ctrl-C.
     """
+    from onlooker.findings.opened import require_run
+
+    for run in runs:
+        if not run.is_dir():  # a directory may hold a run soon
+            require_run(run)
     from onlooker.explorer.server import Explorer
 
     explorer = Explorer(runs, port)
     thread = explorer.start()
-    for run in runs:
-        if not run.exists():
-            echo(f"There is no run {str(run)!r} yet; the page will wait for it.", err=True)
     echo(f"{explorer.url}\nPress Ctrl-C to stop.")
     try:
         if not no_browser and has_browser():

@@ -71,6 +71,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     help="File with all other settings, or 'paper' for those of the paper. Options override it.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default="run",
@@ -78,12 +79,14 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     help="Directory for the draws, stored while sampling.",
 )
 @click.option("--resume", is_flag=True, help="Continue the run in the output directory.")
+@click.option("--force", is_flag=True, help="Replace the run in the output directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def fit(
     file: Path,
     model: Path | None,
     output: Path,
     resume: bool,
+    force: bool,
     as_json: bool,
     geographic: bool,
     until_converged: bool,
@@ -113,13 +116,15 @@ def fit(
         chosen,
         repertoire=given["repertoire"] or chosen.repertoire,
         data=chosen.data
-        | _given(given, "states", "trajectory", "time", "hold_out")
+        | _given(given, "states", "trajectory", "time", "hold_out", "encoding")
         | ({"geographic": True} if geographic else {}),
         cleaning=chosen.cleaning | _given(given, "missing", "duplicates", "gaps", "max_speed"),
         sampling=chosen.sampling
         | _given(given, "draws", "tune", "chains", "jobs", "scheduler", "seed", "max_minutes")
         | ({"draws": "auto"} if until_converged else {}),
     )
+    if resume and force:
+        raise click.UsageError("--resume and --force exclude each other")
     if given["features"] is not None:
         chosen = replace(chosen, features=joined_features(given["features"]))
     if until_converged and given["draws"] is not None:
@@ -127,7 +132,7 @@ def fit(
     if given["max_minutes"] is not None and chosen.sampling.get("draws") != "auto":
         raise click.UsageError("--max-minutes applies to --until-converged only")
     try:
-        run = fit_tracks(file, chosen, output, resume=resume, notify=notify)
+        run = fit_tracks(file, chosen, output, resume=resume, notify=notify, replace_run=force)
     except KeyboardInterrupt:
         echo("To continue, repeat the command with --resume.", err=True)
         raise
@@ -141,7 +146,7 @@ def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
 def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     from onlooker.findings import words
 
-    found = words.findings(run)
+    found = words.findings(run, progress=True)
     for note in run.notes:
         if note not in run.record.advice:  # which was given before sampling
             notify(f"Note: {note}")

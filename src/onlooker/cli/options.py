@@ -50,6 +50,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.FloatRange(min=0, min_open=True),
         help="States that are reached faster are missing: per hour for dates, km on Earth.",
     )(command)
+    command = click.option(
+        "--encoding", metavar="NAME", help="Encoding of a CSV file.  [default: as it looks]"
+    )(command)
     columns = {
         "time": "Column to sort each trajectory by.",
         "trajectory": "Column that identifies the trajectory.",

@@ -40,6 +40,9 @@ _MIN_PROBABILITY = 0.005  # of an action that is shown
     type=click.Choice(["map", "average", "local"]),
     help="How unvisited states are assigned.  [default: depends on the prior]",
 )
+@click.option(
+    "--behaviours", is_flag=True, help="Behaviours, such as heading for a place, not actions."
+)
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; messages go to stderr.")
 def predict(
@@ -49,10 +52,11 @@ def predict(
     states: list[str] | None,
     interval: float,
     extrapolate: str | None,
+    behaviours: bool,
     csv_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Predict the actions at given states: probabilities of all actions, with intervals.
+    """Predict the actions at given states: their probabilities, with intervals.
 
     RUN is a directory that `onlooker fit` wrote, or a file of `Posterior.save`. Where the state has
     features, give the position alone (as at the start of a trajectory) or the whole state.
@@ -60,6 +64,7 @@ def predict(
     \b
     Example:
       onlooker predict run --at 1.0,2.0
+      onlooker predict run --at 1.0,2.0 --behaviours
       onlooker predict run --states-file points.csv --csv actions.csv
     """
     if bool(at) == (states_file is not None):
@@ -74,24 +79,29 @@ def predict(
         points = _points(at)
     else:
         points = opened.record.reading.changed({}, states=states).read_points(states_file)
-    rows = _rows(opened, points, interval, extrapolate)
+    word = "behaviour" if behaviours else "action"
+    rows = _rows(opened, points, interval, extrapolate, word)
     for note in opened.notes:
         notify(f"Note: {note}")
     if csv_file is not None:
-        _write(csv_file, opened, rows)
+        _write(csv_file, opened, rows, word)
         notify(f"{csv_file}: {counted(len(rows), 'state')}.")
     if as_json:
         print_json(
             {
                 "run": str(run),
                 "interval": interval,
-                "actions": opened.action_names,
+                f"{word}s": rows[0]["names"],
                 "columns": opened.columns,
                 "states": rows,
             }
         )
     elif csv_file is None:
-        echo(_one(rows[0], interval) if len(rows) == 1 else _many(opened, rows, interval))
+        echo(
+            _one(opened, rows[0], interval, word)
+            if len(rows) == 1
+            else _many(opened, rows, interval, word)
+        )
 
 
 def _points(at: tuple[str, ...]) -> Any:
@@ -115,11 +125,15 @@ def _points(at: tuple[str, ...]) -> Any:
     return np.array(found)
 
 
-def _rows(run: OpenedRun, points: Any, interval: float, extrapolate: Any) -> list[dict[str, Any]]:
+def _rows(
+    run: OpenedRun, points: Any, interval: float, extrapolate: Any, word: str
+) -> list[dict[str, Any]]:
     states = run.as_states(points)
     run.load_consensus()
     posterior = run.posterior
-    policy = posterior.policy(states, interval=interval, extrapolate=extrapolate)
+    ask = posterior.policy if word == "action" else posterior.behaviours
+    policy = ask(states, interval=interval, extrapolate=extrapolate)
+    names = run.action_names if word == "action" else posterior.problem.behaviours
     cluster = posterior.assign(states)
     away = run.nearest_seen(states)
     rows = []
@@ -130,18 +144,18 @@ def _rows(run: OpenedRun, points: Any, interval: float, extrapolate: Any) -> lis
                 "state": state.tolist(),
                 "nearest_seen": None if away is None else float(away[i]),
                 "controller": int(cluster[i]) + 1 or None,
-                "action": best,
-                "name": run.action_names[best],
+                word: best,
+                "name": names[best],
                 "probability": policy.mean[i].tolist(),
                 "low": policy.low[i].tolist(),
                 "high": policy.high[i].tolist(),
-                "names": run.action_names,
+                "names": names,
             }
         )
     return rows
 
 
-def _one(row: dict[str, Any], interval: float) -> str:
+def _one(run: OpenedRun, row: dict[str, Any], interval: float, word: str) -> str:
     """The likely actions of one state."""
     from onlooker.reading.tracks import counted
 
@@ -154,37 +168,44 @@ def _one(row: dict[str, Any], interval: float) -> str:
     of = f"controller {row['controller']}" if row["controller"] else "a new controller"
     rest = 1 - sum(row["probability"][j] for j in shown)
     left = len(order) - len(shown)
-    text = table(["action", "probability", f"low ({interval:.0%})", "high"], cells)
-    end = f"\n{counted(left, 'other action')} together: {rest:.3f}" if left else ""
+    text = table([word, "probability", f"low ({100 * interval:.0f} %)", "high"], cells)
+    end = f"\n{counted(left, f'other {word}')} together: {rest:.3f}" if left else ""
     away = row["nearest_seen"]
     seen = "" if away is None else f", nearest seen state {away:.4g} away"
-    return f"State {_state(row['state'])}, of {of}{seen}:\n{text}{end}"
+    return f"State {_state(run, row['state'])}, of {of}{seen}:\n{text}{end}"
 
 
-def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float) -> str:
+def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float, word: str) -> str:
     """One line per state."""
     cells = []
     for row in rows[:_MAX_ROWS]:
-        j = row["action"]
+        j = row[word]
         numbers = (f"{row[part][j]:.3f}" for part in ("probability", "low", "high"))
-        cells.append([_state(row["state"]), str(row["controller"] or "-"), row["name"], *numbers])
+        cells.append(
+            [_state(run, row["state"]), str(row["controller"] or "-"), row["name"], *numbers]
+        )
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
-    header = [", ".join(run.columns), "controller", "action", "probability"]
+    header = [", ".join(run.columns), "controller", word, "probability"]
     last = [] if run.is_discrete else ["nearest seen"]
-    text = table([*header, f"low ({interval:.0%})", "high", *last], cells)
+    text = table([*header, f"low ({100 * interval:.0f} %)", "high", *last], cells)
     more = len(rows) - len(cells)
     return f"{text}\nand {more:,} more: see --csv or --json" if more > 0 else text
 
 
-def _state(state: Any) -> str:
-    return ", ".join(f"{x:.5g}" for x in state) if isinstance(state, list) else str(state)
+def _state(run: OpenedRun, state: Any) -> str:
+    from onlooker.findings.names import place_text
+
+    if not isinstance(state, list):
+        return str(state)
+    digits = [max(d, 3) if abs(x) < 1000 else d for d, x in zip(run.decimals, state, strict=True)]
+    return place_text(state, digits, run.geographic)
 
 
-def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
+def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]], word: str) -> None:
     import pandas as pd
 
-    names = run.axes
+    names = [*run.columns, *run.axes[run.n_position :]]  # as the file calls them
     columns: dict[str, list[Any]] = {}
     for dim, name in enumerate(names):
         columns[name] = [
@@ -193,8 +214,8 @@ def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]]) -> None:
     if not run.is_discrete:
         columns["nearest seen"] = [row["nearest_seen"] for row in rows]
     columns["controller"] = pd.array([row["controller"] for row in rows], dtype="Int64")  # type: ignore[assignment]
-    columns |= {"action": [r["action"] for r in rows], "name": [r["name"] for r in rows]}
-    for j, name in enumerate(run.action_names):
+    columns |= {word: [r[word] for r in rows], "name": [r["name"] for r in rows]}
+    for j, name in enumerate(rows[0]["names"]):
         for part, word in (("probability", "p"), ("low", "low"), ("high", "high")):
             columns[f"{word} {j} {name}"] = [row[part][j] for row in rows]
     write_csv(path, pd.DataFrame(columns))

@@ -19,8 +19,9 @@ from onlooker.cli.output import echo, has_browser
     show_default=True,
     help="File to write.",
 )
+@click.option("--force", is_flag=True, help="Replace the file even if it is no report.")
 @click.option("--show", is_flag=True, help="Open the report when done.")
-def report(run: Path, output: Path, show: bool) -> None:
+def report(run: Path, output: Path, force: bool, show: bool) -> None:
     """Write a report of a stored run: one self-contained file that needs no network.
 
     RUN is a directory that `onlooker fit --output` or `sample(store=...)` wrote, finished or not,
@@ -31,10 +32,12 @@ def report(run: Path, output: Path, show: bool) -> None:
     require_run(run)
     if not output.parent.is_dir():
         raise click.ClickException(f"there is no directory {str(output.parent)!r} to write to")
-    from onlooker.explorer.report import write_report
+    from onlooker.explorer.report import is_report, write_report
     from onlooker.reading.tracks import counted
 
-    written = write_report(run, output, lambda text: echo(text, err=True))
+    if output.exists() and not force and not is_report(output):
+        raise click.ClickException(f"{output} is no report; --force replaces it")
+    written = write_report(run, output, progress=True)
     echo(
         f"{output}: {written['bytes'] / 1e6:.1f} MB with {counted(written['frames'], 'draw')}. "
         f"{written['text']}"

@@ -61,7 +61,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
         }
         for name, values in posterior.hyper.items()
     }
-    found = findings(run)
+    found = findings(run, progress=True)
     return {
         "run": str(run.path),
         "notes": run.notes,
@@ -96,6 +96,7 @@ def describe(run: OpenedRun) -> dict[str, Any]:
 def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
     from onlooker.findings.model import concentration_words, dynamics_words, prior_words
+    from onlooker.findings.names import hyper_words
     from onlooker.reading.tracks import counted
 
     echo(report["in_short"])
@@ -122,9 +123,15 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     )
     echo("\n".join(words.format_done(run, report)))
     rows = [
-        [name, f"{one['mean']:.4g}", f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
-        if one["inferred"]
-        else [name, f"{one['mean']:.4g}", "-", "-", "fixed"]
+        [
+            hyper_words(run.posterior.prior, name),
+            f"{one['mean']:.4g}",
+            *(
+                [f"{one['low']:.4g}", f"{one['high']:.4g}", ""]
+                if one["inferred"]
+                else ["-", "-", "fixed"]
+            ),
+        ]
         for name, one in report["hyper"].items()
     ]
     echo("\n" + table(["hyper-parameter", "mean", "5 %", "95 %", ""], rows))

@@ -19,6 +19,7 @@ from onlooker.consensus.draws import (
 )
 from onlooker.consensus.losses import TOLERANCE, Loss, LossOf, check_loss, terms
 from onlooker.consensus.pair_kernels import PartitionDraws, companions
+from onlooker.progress import Progress
 
 _MAX_PAIRED = 6_000  # nodes whose pairs are counted: 144 MB, and as much again for a tree
 _RANKING_BUDGET = 4 * 10**7  # labels read to rank draws as starting points: about 0.1 s
@@ -61,6 +62,7 @@ def consensus(
     max_clusters: int | None = None,
     restarts: int = 16,
     random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> ConsensusResult:
     """Find the partition with the least expected loss over the draws.
 
@@ -83,7 +85,10 @@ def consensus(
         Number of searches.
     random_state : int, numpy.random.Generator, optional
         The result is the same for the same seed, however the draws are ordered and labelled.
+    progress : onlooker.progress.Progress, optional
+        Advanced by 1 for every search, `n_searches` in all.
     """
+    shown = Progress() if progress is None else progress
     every = check_draws(draws)
     unique, n = Unique(every), every.shape[1]
     check_loss(loss)
@@ -103,9 +108,13 @@ def consensus(
         loss_there, labels = value(kernels.search(start, summary, options, False, rng))
         found[labels.tobytes()] = loss_there, labels
         reached.append(labels.tobytes())
-    for key in sorted(found, key=lambda key: found[key][0])[: max(1, restarts // 4)]:
+        shown.advance(1, "consensus")
+    best_ones = sorted(found, key=lambda key: found[key][0])[: n_searches(restarts) - restarts]
+    for key in best_ones:
         start = found[key][1].astype(np.int64)
         found[key] = value(kernels.search(start, summary, options, True, rng))
+        shown.advance(1, "consensus")
+    shown.advance(n_searches(restarts) - restarts - len(best_ones), "consensus")
     lowest, best = min(found.values(), key=lambda pair: pair[0])
     return ConsensusResult(
         labels=best.astype(np.int64),
@@ -116,6 +125,11 @@ def consensus(
         n_agreeing=sum(found[key][0] <= lowest + TOLERANCE for key in reached),
         membership=membership(best, unique),
     )
+
+
+def n_searches(restarts: int = 16) -> int:
+    """Searches that `consensus` makes: so many, and the best of them once more."""
+    return restarts + max(1, restarts // 4)
 
 
 def summarise(loss: Loss, pairs: Ints32 | None, unique: Unique) -> kernels.DrawSummary:

@@ -12,17 +12,18 @@ from onlooker.explorer.matching import block_size
 from onlooker.explorer.packing import pack
 from onlooker.explorer.pictures import picture
 from onlooker.explorer.view import RunView
-from onlooker.findings.controllers import Controller
+from onlooker.findings.controllers import Controller, acting
 from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.model import dynamics_words, prior_words
-from onlooker.findings.names import hyper_text, rounded, short_repr
+from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
 from onlooker.findings.verdict import table_rows, verdict
-from onlooker.findings.words import in_short
+from onlooker.findings.words import in_a_line, in_short
 from onlooker.hyper import Prior
 from onlooker.prediction.controllers import LEVEL
 
 _MAX_UNSURE = 12
 _CLOCKS = {"M": "date", "m": "duration"}
+_MAX_REGIONS = 5  # that the page begins with
 _MAX_TRACED = 2_000  # draws of a chain that a trace shows
 
 
@@ -46,6 +47,7 @@ def overview(view: RunView) -> dict[str, Any]:
         "kinds": format_kinds(kinds(view.posterior)),
         "verdict": _verdict(view),
         "in_short": _in_short(view),
+        "regions": _regions(view),
         "summary": table_rows(view.run) if _has_table(view) else [],
         "consensus": _consensus(view),
         "membership": None if view.consensus is None else pack(view.consensus.membership),
@@ -117,7 +119,7 @@ def _data(view: RunView) -> dict[str, Any]:
         if problem.dynamics is not None
         else (dynamics or {}).get("opaque"),
         "unidentifiable": None if view.run.has_unseen else problem.unidentifiable_share,
-        "without_transition": int((view.run.visits == 0).sum()),
+        "left": pack(view.run.visits > 0, "u1"),
         "unseen": view.run.has_unseen,
     }
 
@@ -185,6 +187,17 @@ def _in_short(view: RunView) -> str | None:
     return in_short(view.run, verdict(view.run)) if known else None
 
 
+def _regions(view: RunView) -> list[dict[str, Any]] | None:
+    """The largest regions in words: where, and what is mostly done."""
+    if _in_short(view) is None:
+        return None
+    largest = view.regions[:_MAX_REGIONS]
+    return [
+        {"number": region["controller"] - 1, "text": in_a_line(view.run, region)}
+        for region in largest
+    ]
+
+
 def _has_table(view: RunView) -> bool:
     return "table" in view.run.__dict__
 
@@ -195,6 +208,7 @@ def _consensus(view: RunView) -> dict[str, Any] | None:
         return None
     return {
         "n_clusters": found.n_clusters,
+        "n_acting": len(acting(view.run)) if not view.run.growing else None,
         "expected_loss": found.expected_loss,
         "n_restarts": found.n_restarts,
         "n_agreeing": found.n_agreeing,
@@ -248,7 +262,8 @@ def _hyper(view: RunView) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "does": hyper_text(posterior.prior, name).effect,
-                "prior": rounded(short_repr(given[name]))
+                "text": hyper_words(posterior.prior, name),
+                "prior": hyper_prior_words(given[name])
                 if isinstance(given.get(name), Prior)
                 else None,
                 "drawn": drawn,
@@ -307,7 +322,7 @@ def _anomaly(view: RunView) -> list[dict[str, Any]] | None:
     """Each trajectory among all of the run."""
     if view.anomaly is None:
         return None
-    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained")
+    columns = ("score", "p_combined", "p_change", "onset", "end", "n_unexplained", "behaviour")
     table = view.anomaly.to_dict()["trajectories"]
     rows = zip(*(table[name] for name in columns), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -23,6 +23,7 @@ _SCRIPTS = (
     "detail.js",
     "compare.js",
     "export.js",
+    "link.js",
     "app.js",
 )
 

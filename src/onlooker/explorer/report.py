@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,13 @@ from onlooker.explorer.overview import overview
 from onlooker.explorer.packing import pack, to_json, zipped
 from onlooker.explorer.page import page
 from onlooker.explorer.query import shares_at_nodes
-from onlooker.explorer.run import read
-from onlooker.explorer.view import RunView
+from onlooker.explorer.run import RunStatus, read
+from onlooker.explorer.view import REFINEMENT, RunView
 from onlooker.files import write_atomically
+from onlooker.findings.opened import OpenedRun
+from onlooker.posterior import Posterior
 from onlooker.prediction.controllers import LEVEL
+from onlooker.progress import make_progress
 
 _MAX_NAMES = 1_500_000  # labels of draws in a report
 _MAX_FRAMES = 200  # draws in a report
@@ -24,29 +26,62 @@ _SHARES = 5  # clusters that a node may belong to
 
 
 def write_report(
-    run: Path, output: Path, notify: Callable[[str], Any] | None = None
+    run: str | Path | Posterior, output: str | Path, *, progress: bool = False
 ) -> dict[str, Any]:
-    """Write the report of a stored run; returns its sizes.
+    """Write the report of a stored run: one HTML file that needs no network.
 
-    A store that cannot be read, or that has no draws yet, gives a page that says so, unless a file
-    is in the way. `notify` is called before what takes time.
+    Parameters
+    ----------
+    run
+        A store, finished or not, or a file of `Posterior.save`. One that cannot be read, or that
+        has no draws yet, gives a page that says so, unless a file is in the way. Or a posterior
+        in memory.
+    output
+        The file to write; one that is there is replaced.
+    progress
+        Whether to show how far it is.
+
+    Returns
+    -------
+    dict
+        ``readable``, whether the run could be read; ``text``, how far it got; ``frames``, the draws
+        inside; ``bytes``, the size of the file.
+
+    Examples
+    --------
+    >>> from onlooker.explorer.report import write_report
+    >>> write_report("run", "report.html")["readable"]  # doctest: +SKIP
+    True
     """
-    status, view = read(run)
+    output, name = Path(output), "run"
+    if isinstance(run, Posterior):
+        view: RunView | None = RunView(OpenedRun.of(run))
+        status = RunStatus("finished", f"{run.n_draws:,} draws of {run.n_chains} chains.")
+    else:
+        status, view = read(Path(run))
+        name = Path(run).resolve().name
     if view is None and output.exists():
         raise ValueError(f"{status.text} {output} is left as it was")
-    name = run.resolve().name
     about = {"name": name, "state": status.state, "text": status.text}
     data: dict[str, Any] = {"runs": [about], "overview": None}
     sizes: dict[str, Any] = {"readable": view is not None, "text": status.text, "frames": 0}
     if view is not None:
-        for _ in view.refine(notify):
-            pass
-        chosen = _chosen(view)
-        data |= _contents(view, chosen)
+        with make_progress(progress, REFINEMENT + 10, "report", "steps", brief=True) as shown:
+            for _ in view.refine(shown):
+                pass
+            shown.update(REFINEMENT, "intervals")
+            chosen = _chosen(view)
+            data |= _contents(view, chosen)
+            shown.advance(10)
         sizes["frames"] = len(chosen)
     text = page(f"{name}: report", data).encode()
     write_atomically(output, lambda file: file.write(text))
     return sizes | {"bytes": len(text)}
+
+
+def is_report(file: Path) -> bool:
+    """Whether a file is a page of onlooker's, or a device, which is written to and not replaced."""
+    return not file.is_file() or b'type="application/json" id="embedded"' in file.read_bytes()
 
 
 def _contents(view: RunView, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:

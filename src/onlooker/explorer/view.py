@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,23 @@ import numpy as np
 from scipy.special import logsumexp
 
 from onlooker.checks import Array
+from onlooker.consensus.search import n_searches
+from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.actions import action_names
 from onlooker.explorer.matching import Names, aligned
 from onlooker.explorer.space import action_moves, expected_moves, space_of
-from onlooker.findings.controllers import Controller, controllers
+from onlooker.findings.controllers import Controller, controllers, regions
 from onlooker.posterior import Posterior
 from onlooker.prediction import kernels
+from onlooker.progress import Progress
 
 if TYPE_CHECKING:
     from onlooker.anomaly import AnomalyScores
     from onlooker.consensus import ConsensusResult, CredibleBall
     from onlooker.findings.opened import OpenedRun
 
+REFINEMENT = 20 + n_searches()
+"""What `RunView.refine` advances a progress by."""
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
 _SPREAD_DRAWS = 100  # draws by which the spread is estimated where there is a repertoire
 _MAX_SCORED = 200_000  # steps that are scored
@@ -106,31 +111,41 @@ class RunView:
 
     # -- costly findings, in the order in which a reader wants them ------------------------------
 
-    def refine(self, notify: Callable[[str], Any] | None = None) -> Iterator[None]:
-        """Compute the rest; each step ends with something new to show."""
+    def refine(self, progress: Progress | None = None) -> Iterator[None]:
+        """Compute the rest; each step ends with something new to show.
+
+        `progress` is advanced by `REFINEMENT` in all.
+        """
+        shown = Progress() if progress is None else progress
+        shown.update(0, "policy")
         self.policy  # noqa: B018
         self.spread  # noqa: B018
         yield
+        shown.advance(5, "diagnostics")
         self.likely_actions  # noqa: B018
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.run.table  # noqa: B018
         yield
-        self._compute_consensus(notify)
+        shown.advance(5, "consensus")
+        self._compute_consensus(shown)
+        shown.update(10 + n_searches(), "controllers")
         self.controllers  # noqa: B018
         yield
+        shown.advance(5, "trajectories")
         self._score_trajectories()
         self.complete = True
+        shown.advance(5)
         yield
 
-    def _compute_consensus(self, notify: Callable[[str], Any] | None) -> None:
+    def _compute_consensus(self, progress: Progress) -> None:
         from onlooker.consensus import consensus, credible_ball
 
         if self.run.growing:
             step = max(1, len(self.labels) // _PROVISIONAL)
             self.consensus = consensus(self.labels[::step], restarts=4, random_state=0)
         else:
-            self.consensus = self.run.load_consensus(notify)
+            self.consensus = self.run.load_consensus(progress)
         self.ball = credible_ball(self.consensus.labels, self.posterior.labels)
         reference = self.consensus.labels
         if self.run.growing:  # colours must not jump while someone watches
@@ -146,10 +161,13 @@ class RunView:
         if self.run.has_unseen:  # the paths go through a first guess
             return
         from onlooker.anomaly import score
+        from onlooker.anomaly.explaining import explained
 
         demos = np.split(problem.states[paths.nodes], paths.offsets[1:-1])
         found = score(self.posterior, demos, simulate=False, random_state=0, progress=False)
-        self.anomaly = found.calibrated(found) if len(found) > 1 else found
+        if len(found) > 1:
+            found = found.calibrated(found)
+        self.anomaly = explained(found, Demonstrations(demos), problem.dynamics, problem.policies)
 
     # -- findings -------------------------------------------------------------------------------
 
@@ -234,6 +252,11 @@ class RunView:
             likely[count > most] = action
             most = np.maximum(most, count)
         return likely, most / len(drawn)
+
+    @cached_property
+    def regions(self) -> list[dict[str, Any]]:
+        """What is done in the regions of the consensus, for words."""
+        return regions(self.run)
 
     @cached_property
     def controllers(self) -> list[Controller]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.base import position_dynamics
-from onlooker.prediction.controllers import LEVEL, Doing, doings
+from onlooker.prediction.controllers import LEVEL, Doing, doings, visit_weights
 
 if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
@@ -30,17 +30,25 @@ def n_controllers(run: OpenedRun) -> list[dict[str, float]]:
     ]
 
 
+def acting(run: OpenedRun) -> Array:
+    """Clusters of the consensus partition where some step starts; ends of tracks have none."""
+    labels = run.posterior.partition()
+    return np.flatnonzero(np.bincount(labels, run.visits) > 0)
+
+
 def regions(run: OpenedRun) -> list[dict[str, Any]]:
-    """The clusters of the consensus partition: where they are and what is done there."""
+    """The regions of the consensus partition: where they are and what is done there.
+
+    Clusters without a step, of states where tracks end, are none.
+    """
     posterior = run.posterior
     labels, policy = posterior.partition(), posterior.policy()
     done = None if posterior.problem.policies is None else doings(posterior, labels)
     found = []
-    for cluster in range(int(labels.max()) + 1):
+    for cluster in acting(run).tolist():
         nodes = np.flatnonzero(labels == cluster)
         visits = run.visits[nodes]
-        weights = visits if visits.any() else np.ones(len(nodes))
-        mean = weights @ policy[nodes] / weights.sum()
+        mean = visits @ policy[nodes] / visits.sum()
         likely = np.argsort(-mean, kind="stable")[:_MAX_ACTIONS]
         found.append(
             {
@@ -101,11 +109,12 @@ class Controller:
 
 
 def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Controller]:
-    """The clusters of a partition of the nodes, largest first, with their policies."""
+    """The clusters of a partition, largest first, with their policies averaged over visits."""
     n_clusters = int(labels.max()) + 1
     sizes = np.bincount(labels, minlength=n_clusters)
     chosen = np.argsort(-sizes, kind="stable")[:_MAX_CONTROLLERS]
-    values = _drawn_policies(run, labels, chosen, sizes)
+    weights = visit_weights(labels, run.visits)
+    values = _drawn_policies(run, labels, chosen, weights)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(values, [tail, 1 - tail], axis=0)
     visits = np.bincount(labels, run.visits, minlength=n_clusters)
@@ -118,7 +127,7 @@ def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Contro
             int(sizes[c]),
             round(float(visits[c])),
             float(membership[labels == c].mean()),
-            policy[labels == c].mean(axis=0),
+            weights[labels == c] @ policy[labels == c],
             low[row],
             high[row],
             done[c],
@@ -127,15 +136,15 @@ def controllers(run: OpenedRun, labels: Array, membership: Array) -> list[Contro
     ]
 
 
-def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) -> Array:
+def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, weights: Array) -> Array:
     """``(draws, len(chosen), A)``: a drawn controller, averaged over a cluster's nodes."""
     posterior = run.posterior
-    rank = np.full(len(sizes), -1)
+    rank = np.full(int(labels.max()) + 1, -1)
     rank[chosen] = np.arange(len(chosen))
     inside = np.flatnonzero(rank[labels] >= 0)
     at = rank[labels[inside]]
     n_all = posterior.n_chains * posterior.n_draws
-    act = _actions_of(posterior.problem, labels, chosen)
+    act = _actions_of(posterior.problem, labels, chosen, weights)
     values = np.empty((n_all, len(chosen), posterior.problem.n_actions))
     rng = np.random.default_rng(posterior.schedule.seed)
     for clusters in posterior.predictor.blocks():
@@ -144,18 +153,20 @@ def _drawn_policies(run: OpenedRun, labels: Array, chosen: Array, sizes: Array) 
             rows = theta[clusters.first[row] : clusters.first[row + 1]]
             width = len(rows)
             pairs = at * width + clusters.labels[row, inside]
-            shared = np.bincount(pairs, minlength=len(chosen) * width)
+            shared = np.bincount(pairs, weights[inside], minlength=len(chosen) * width)
             values[b] = act(shared.reshape(len(chosen), width) @ rows)
-    return values / sizes[chosen][None, :, None]
+    return values
 
 
-def _actions_of(problem: Problem, labels: Array, chosen: Array) -> Callable[[Array], Array]:
+def _actions_of(
+    problem: Problem, labels: Array, chosen: Array, weights: Array
+) -> Callable[[Array], Array]:
     """What distributions over behaviours, ``(len(chosen), B)``, do at the clusters' nodes."""
     if problem.policies is None:
-        return lambda weights: weights
+        return lambda drawn: drawn
     means = np.zeros((len(chosen), problem.n_behaviours, problem.n_actions))
     for row, cluster in enumerate(chosen):
-        states = problem.states[labels == cluster]
+        states, share = problem.states[labels == cluster], weights[labels == cluster]
         for chunk in problem.policies.chunks(len(states)):
-            means[row] += problem.policies(states[chunk]).sum(axis=0) / len(states)
-    return lambda weights: np.asarray(np.matmul(weights[:, None], means)[:, 0])
+            means[row] += np.tensordot(share[chunk], problem.policies(states[chunk]), 1)
+    return lambda drawn: np.asarray(np.matmul(drawn[:, None], means)[:, 0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
-from onlooker.findings.names import hyper_text
+from onlooker.findings.names import hyper_text, hyper_words
 from onlooker.hyper import Prior
 from onlooker.partitions.base import PartitionPrior
 from onlooker.reading.tracks import counted
@@ -52,8 +52,7 @@ def prior_words(prior: PartitionPrior[Any]) -> str:
         return prior.text
     inferred, fixed = [], []
     for name, value in prior.hyper().items():
-        text = hyper_text(prior, name)
-        words = f"{text.name} {text.symbol}".rstrip()
+        words = hyper_words(prior, name)
         if isinstance(value, Prior):
             inferred.append(words)
         else:

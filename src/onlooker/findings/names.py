@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.hyper import LogUniform, Scaled
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
 
 _PROBE = re.compile(r"policy\[node (\d+), action (\d+)\]")
 _KIND = re.compile(r"kind\[(.+)\]")
 _IMPUTED = re.compile(r"imputed\[(state|action) (\d+)(?:, coordinate (\d+))?\]")
-_FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 
 
 # -- hyper-parameters and other scalars -----------------------------------------------------------
@@ -48,6 +48,12 @@ def hyper_text(prior: PartitionPrior[Any] | None, name: str) -> HyperText:
     return known.get(name) or _TEXTS.get(name, HyperText("", name, ""))
 
 
+def hyper_words(prior: PartitionPrior[Any] | None, name: str) -> str:
+    """Name and symbol of a hyper-parameter, such as "self-link weight ν"."""
+    text = hyper_text(prior, name)
+    return f"{text.name} {text.symbol}".rstrip()
+
+
 def scalar_name(
     prior: PartitionPrior[Any], name: str, state: Callable[[int], str], actions: Sequence[str]
 ) -> str:
@@ -59,8 +65,22 @@ def scalar_name(
     if match := _IMPUTED.fullmatch(name):
         what = f"unseen {match[1]} {match[2]}"
         return f"coordinate {match[3]} of {what}" if match[3] else f"{what} is its likeliest"
-    text = hyper_text(prior, name)
-    return _SCALARS.get(name) or f"{text.name} {text.symbol}".rstrip()
+    return _SCALARS.get(name) or hyper_words(prior, name)
+
+
+def hyper_prior_words(value: Any) -> str:
+    """A prior of a hyper-parameter, such as "log-uniform from 0.5 to 5"."""
+    if isinstance(value, Scaled):
+        return f"{hyper_prior_words(value.prior)}, times {value.factor:.4g}"
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return str(value)
+    given = [getattr(value, item.name) for item in dataclasses.fields(value)]
+    if isinstance(value, LogUniform):
+        return f"log-uniform from {value.low:.4g} to {value.high:.4g}"
+    if not all(isinstance(x, int | float) for x in given):
+        return short_repr(value)
+    parts = [f"{f.name} {x:.4g}" for f, x in zip(dataclasses.fields(value), given, strict=True)]
+    return ", ".join([type(value).__name__.lower(), *parts])
 
 
 # -- axes -----------------------------------------------------------------------------------------
@@ -134,8 +154,3 @@ def short_repr(value: Any) -> str:
         if repr(given) != repr(default):
             arguments.append(f"{item.name}={short_repr(given)}")
     return f"{type(value).__name__}({', '.join(arguments)})"
-
-
-def rounded(text: str) -> str:
-    """The text with its fractions at 4 significant digits: to be read, not to be run."""
-    return _FRACTION.sub(lambda found: repr(float(f"{float(found[0]):.4g}")), text)

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import warnings
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from onlooker.consensus import ConsensusResult
     from onlooker.demonstrations import Demonstrations
     from onlooker.posterior import Posterior
+    from onlooker.progress import Progress
 
 _CONSENSUS = "consensus.npz"
 _MAX_LABELS = 2_000_000  # of the draws that a consensus is computed from; half a minute or so
@@ -257,11 +257,11 @@ class OpenedRun:
             return np.bincount(problem.node_of, minlength=problem.n_nodes)
         return np.bincount(starts.ravel(), minlength=problem.n_nodes) / len(starts)
 
-    def load_consensus(self, notify: Callable[[str], Any] | None = None) -> ConsensusResult:
+    def load_consensus(self, progress: Progress | None = None) -> ConsensusResult:
         """The consensus that the store has, or a new one, which is then stored.
 
         Where all draws would take longer than about half a minute, it is computed from every k-th
-        draw, and a remark says so. `notify` is called before a search.
+        draw, and a remark says so. `progress` is advanced by `consensus.search.n_searches`.
         """
         posterior = self.posterior
         n_draws, n_nodes = posterior.n_draws, posterior.problem.n_nodes
@@ -269,12 +269,15 @@ class OpenedRun:
         step = max(1, -(-n_draws // each))
         about = {"chains": posterior.chain_ids, "draws": n_draws, "step": step, "nodes": n_nodes}
         result = None if self.path is None else _read_consensus(self.path, about)
-        if result is None:
-            from onlooker.consensus import consensus
+        from onlooker.consensus.search import consensus, n_searches
 
-            if notify is not None:
-                notify("Computing the consensus partition ...")
-            result = consensus(posterior.labels[:, ::step], random_state=0)
+        if result is None and self.path is None and step == 1:
+            result = posterior.consensus()  # which may have been computed already
+        if result is not None and progress is not None:
+            progress.advance(n_searches())
+        if result is None:
+            labels = posterior.labels[:, ::step]
+            result = consensus(labels, random_state=0, progress=progress)
             if self.path is not None and self.path.is_dir():
                 with contextlib.suppress(OSError):  # a store may be read-only
                     _write_consensus(self.path, about, result)

@@ -10,11 +10,12 @@ import numpy as np
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.dynamics.base import position_dynamics
-from onlooker.findings.controllers import n_controllers, regions
+from onlooker.findings.controllers import acting, n_controllers, regions
 from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
 from onlooker.prediction.controllers import Doing
+from onlooker.progress import make_progress
 from onlooker.reading.tracks import counted
 
 if TYPE_CHECKING:
@@ -24,9 +25,15 @@ _MAX_LISTED = 12
 _MAX_RANGES = 8
 
 
-def findings(run: OpenedRun) -> dict[str, Any]:
+def findings(run: OpenedRun, progress: bool = False) -> dict[str, Any]:
     """Number of controllers, regions, convergence, and what lies at a bound of its prior."""
-    run.load_consensus()
+    from onlooker.consensus.search import n_searches
+
+    with make_progress(progress, n_searches() + 5, "findings", "steps", brief=True) as shown:
+        shown.update(0, "diagnostics")
+        run.table  # noqa: B018
+        shown.advance(5, "consensus")
+        run.load_consensus(shown)
     converged = verdict(run)
     return {
         "in_short": in_short(run, converged),
@@ -43,7 +50,7 @@ def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
     numbers = run.posterior.n_controllers
     likely = n_controllers(run)[0]
     low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
-    n_likely, n_found = int(likely["number"]), int(run.posterior.partition().max()) + 1
+    n_likely, n_found = int(likely["number"]), len(acting(run))
     if low == high:
         verb = "is" if low == 1 else "are"
         sentences = [f"There {verb} {counted(int(low), 'controller')} in nearly all draws."]
@@ -101,6 +108,19 @@ def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
     if len(found) > _MAX_LISTED:
         lines.append(f"  and {len(found) - _MAX_LISTED} smaller ones")
     return lines
+
+
+def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
+    """What is mostly done in a region, and where it is; for a page that shows the rest."""
+    likely = region["actions"][0]
+    what = f"{likely['name']} ({percent(likely['probability'])})"
+    if region["behaviours"]:
+        what = str(Doing(**region["behaviours"][0]))
+    share = percent(region["states"] / run.posterior.problem.n_nodes)
+    where = f"{share} of the states"
+    if region["center"] is not None:
+        where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
+    return f"mostly {what}; {where}"
 
 
 def _angles(run: OpenedRun) -> str:

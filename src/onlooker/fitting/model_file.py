@@ -106,7 +106,7 @@ def _features(value: Any) -> list[dict[str, Any]] | tuple[str, ...]:
         tables.append(by_kind(f"features[{i}]", item, FEATURES))
         make, where = FEATURES[tables[-1]["kind"]], f"features[{i}] ({tables[-1]['kind']})"
         arguments(make, tables[-1], where)
-    return tables
+    return tables or ()
 
 
 def _share(name: str, value: Any) -> float:
@@ -121,6 +121,7 @@ DATA: dict[str, Check] = {
     "time": _text,
     "geographic": of_type(bool),
     "hold_out": _share,
+    "encoding": _text,
 }
 SAMPLING: dict[str, Check] = {
     "draws": _draws,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,15 +25,16 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
-from onlooker.fitting.state import look
+from onlooker.fitting.state import chosen_before, look
 from onlooker.fitting.wording import as_option, worded
-from onlooker.partitions.places import ScaledAxes
+from onlooker.partitions import ScaledAxes
 from onlooker.reading.guess import geographic_columns, trajectory_columns
 from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
 from onlooker.repertoire import Actions
 from onlooker.runs.header import read_header
+from onlooker.runs.lock import Lock
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
@@ -76,14 +78,28 @@ def reading_of(file: Path, model: Model) -> Reading:
     return Reading(**data, line=line, cleaning=model.cleaning)
 
 
-def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify) -> OpenedRun:
+def fit(
+    file: Path,
+    model: Model,
+    output: Path,
+    *,
+    resume: bool,
+    notify: Notify,
+    replace_run: bool = False,
+) -> OpenedRun:
     """Read, propose, sample and store; `notify` is told each step."""
-    found = read_header(output)
-    if found is not None and not resume:
-        raise ValueError(
-            f"{output} already holds a run; continue it with --resume, or choose another --output"
-        )
     require_file(file)
+    found = read_header(output)
+    if found is not None and replace_run:
+        if Lock(output).writer() is not None:
+            raise ValueError(f"{output} is being written by another process; stop it first")
+    elif found is not None and not resume:
+        raise ValueError(
+            f"{output} already holds a run; continue it with --resume, replace it with --force, or "
+            "choose another --output"
+        )
+    if found is None and resume:
+        raise ValueError(f"{output} holds no run to resume; leave --resume out to start one")
     reading = reading_of(file, model)
     with notes(notify):
         demos = Demonstrations.from_tracks(reading.read(file))
@@ -93,7 +109,7 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
         _note_trajectory_columns(file, reading, notify)
     if not reading.geographic and reading.states:
         _note_places(reading.states, demos, notify)
-    kept = found is not None and Record.readable(output)
+    kept = found is not None and not replace_run and Record.readable(output)
     before = Record.read(output) if kept else None
     account = None if demos.reading is None else demos.reading.to_dict()
     demos, aside = set_aside(demos, model, None if before is None else before.held_out or [])
@@ -104,7 +120,9 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "of onlooker anomaly (--hold-out 0 fits all)."
         )
     with notes(notify):
-        record, demos, dynamics, metric = prepare(demos, model, reading, notify, os.fspath(file))
+        record, demos, dynamics, metric = prepare(
+            demos, model, reading, notify, os.fspath(file), before
+        )
         record = replace(record, account=account)
         made = default_model(
             demos,
@@ -125,6 +143,8 @@ def fit(file: Path, model: Model, output: Path, *, resume: bool, notify: Notify)
             "The space is too large for distances between all states: the prior ignores location."
         )
     notify(f"Prior: {prior_words(prior)}.")
+    if found is not None and replace_run:
+        shutil.rmtree(output)  # only now: what was wrong with the file would have been said
     with notes(notify, ConvergenceWarning), remove_if_empty(output):
         if before is None:
             if aside is not None:
@@ -177,7 +197,7 @@ def _options_seed(model: Model) -> int:
 
 def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> None:
     used = [*(reading.states or []), *([reading.time] if reading.time else [])]
-    for name, n_values, n_rows in trajectory_columns(file, used):
+    for name, n_values, n_rows in trajectory_columns(file, used, reading.encoding):
         where = "" if n_rows is None else f" in the first {n_rows:,} rows"
         notify(
             f"Note: column {name!r} has {n_values:,} values{where}; if they are trajectories: "
@@ -196,9 +216,17 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
 
 
 def prepare(
-    demos: Demonstrations, model: Model, reading: Reading, notify: Notify, file: str
+    demos: Demonstrations,
+    model: Model,
+    reading: Reading,
+    notify: Notify,
+    file: str,
+    before: Record | None = None,
 ) -> tuple[Record, Demonstrations, Dynamics, ScaledAxes | None]:
-    """Actions and what they explain, the states with their features, and a metric for them."""
+    """Actions and what they explain, the states with their features, and a metric for them.
+
+    A run that is resumed has the state that was chosen `before`.
+    """
     seen = demos.split()
     dynamics = make_dynamics(seen, model, geographic=reading.geographic, one_sigma=demos.has_unseen)
     names = model.dynamics.get("names")
@@ -219,15 +247,19 @@ def prepare(
         kinds = ", ".join(item["kind"] for item in model.features)
         notify(f"Features in addition to the position: {kinds}.")
         return record, demos, dynamics, None
-    if not demos.is_discrete:
-        notify("Choosing the state ...")
-    found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
-    for sentence in found.sentences:
-        notify(sentence)
-    record = replace(record, state=found.to_dict(), advice=found.advice)
-    if found.features:
-        demos, dynamics = with_features(demos, found.features, dynamics)
-    return record, demos, dynamics, found.metric
+    if before is not None and before.state is not None and model.features is None:
+        features, metric = chosen_before(before.state)
+    else:
+        if not demos.is_discrete:
+            notify("Choosing the state ...")
+        found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
+        for sentence in found.sentences:
+            notify(sentence)
+        record = replace(record, state=found.to_dict(), advice=found.advice)
+        features, metric = found.features, found.metric
+    if features:
+        demos, dynamics = with_features(demos, features, dynamics)
+    return record, demos, dynamics, metric
 
 
 def _explained(dynamics: Any, demos: Demonstrations, notify: Notify) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from onlooker.choosing.left_out import Gain
 from onlooker.choosing.noise import NoiseFit, fit_of_noise
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics.base import Dynamics
-from onlooker.dynamics.features import Feature
-from onlooker.partitions.places import ScaledAxes
+from onlooker.dynamics.features import Feature, Heading, Speed
+from onlooker.partitions import ScaledAxes
 
 _WORDS = {
     (): "the position alone",
@@ -136,6 +137,15 @@ def look(
             "use --features none"
         )
     return Look(names, choice, fit_of_noise(demos, dynamics, seed), columns)
+
+
+def chosen_before(state: Mapping[str, Any]) -> tuple[list[Feature], ScaledAxes | None]:
+    """The features and the metric that `Look.to_dict` stored with a run."""
+    kinds = {"heading": Heading, "speed": Speed}
+    pairs = zip(state["joined"], state["weights"], strict=True)
+    factors = state["factors"]
+    features: list[Feature] = [kinds[name](weight) for name, weight in pairs]
+    return features, None if factors is None else ScaledAxes(tuple(factors))
 
 
 def _in(joined: tuple[str, ...], choice: StateChoice) -> bool:

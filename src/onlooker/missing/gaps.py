@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, Setting, SettingError
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.dynamics.base import unknown_parameters
@@ -47,7 +47,9 @@ def _check_finite(demos: Any, dynamics: Any, nodes: Any) -> None:
             f"of a finite space: fix {min(unknown_parameters(dynamics))!r} to a number"
         )
     if not isinstance(nodes, str) or nodes != "all":
-        raise ValueError("an unseen state may be any state, so all are nodes: give nodes='all'")
+        raise SettingError(
+            "an unseen state may be any state, so all are nodes: give ", Setting("nodes", ("all",))
+        )
     bad = demos.states >= dynamics.n_states
     if bad.any():
         where = int(np.argmax(bad))

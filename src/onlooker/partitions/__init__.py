@@ -14,6 +14,7 @@ from onlooker.partitions.decay import (
     WindowDecay,
 )
 from onlooker.partitions.finite import Mixing, Uniform
+from onlooker.partitions.places import ScaledAxes
 from onlooker.partitions.potts import Potts
 from onlooker.partitions.regions import Regions
 from onlooker.partitions.static import Static
@@ -37,6 +38,7 @@ __all__ = [
     "PartitionPrior",
     "Potts",
     "Regions",
+    "ScaledAxes",
     "Static",
     "Uniform",
     "WindowDecay",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
-from onlooker.checks import Array, positive_integer, require_memory
+from onlooker.checks import Array, Setting, positive_integer, require_memory
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.places import (
     ScaledAxes,
@@ -300,7 +300,9 @@ class Geometry:
             reached * n * bytes_each,
             f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them, and its "
             f"{reached * n:.1e} pairs",
-            "set n_neighbors, such as n_neighbors=100, or give a smaller scale",
+            "give links to the nearest states only, by ",
+            Setting("n_neighbors", (100,)),
+            " or so, or a smaller scale",
         )
 
     def _reached(self, radius: float) -> Array:
@@ -361,7 +363,10 @@ class Geometry:
     def _to_nearest(self, n_neighbors: int, weight: Callable[[Array], Array]) -> Similarity:
         n_pairs = len(self.states) * min(n_neighbors, len(self.states))
         require_memory(
-            n_pairs * _SORTED, f"n_neighbors={n_neighbors:,}", "give fewer, such as n_neighbors=100"
+            n_pairs * _SORTED,
+            f"links to the {n_neighbors:,} nearest states",
+            "give fewer, such as ",
+            Setting("n_neighbors", (100,)),
         )
         index, distance = self.nearest(n_neighbors)
         order = np.argsort(index, axis=1)

@@ -110,7 +110,7 @@ def policy_field(
     ax: Axes | None = None,
     *,
     reference: Any = None,
-    length: float = 1.0,
+    length: float | None = None,
     names: tuple[str, str] = ("recognised", "expert"),
     colour: str = RECOGNISED,
 ) -> Axes:
@@ -125,7 +125,7 @@ def policy_field(
     reference
         Another policy, ``(n, A)``, drawn beneath as broad arrows.
     length
-        Of the arrow of a policy that is sure.
+        Of the arrow of a policy that is sure; by default a twentieth of the extent of the points.
     names
         What the legend calls `policy` and `reference`.
     colour
@@ -133,6 +133,8 @@ def policy_field(
     """
     points = points_of("states", states)
     ax = plane_axes(ax)
+    if length is None:
+        length = float(np.ptp(points, axis=0).max(initial=0.0)) / 20 or 1.0
     style: dict[str, Any] = {
         "angles": "xy",
         "scale_units": "xy",

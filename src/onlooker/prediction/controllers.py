@@ -58,15 +58,19 @@ def controllers(posterior: Posterior) -> pd.DataFrame:
     )
 
 
+def visit_weights(labels: Array, visits: Array) -> Array:
+    """``(N,)``: the share of each node in the visits of its cluster; without any all are alike."""
+    weights = np.where(np.bincount(labels, visits)[labels] > 0, visits, 1.0)
+    return np.asarray(weights / np.bincount(labels, weights)[labels])
+
+
 def doings(posterior: Posterior, labels: Array) -> list[list[Doing]]:
     """The likeliest behaviours of each cluster of a partition of the nodes, averaged over visits.
 
     Intervals are those of a drawn controller.
     """
     problem, n = posterior.problem, int(labels.max()) + 1
-    visits = np.bincount(problem.node_of, minlength=problem.n_nodes)
-    weights = np.where(np.bincount(labels, visits)[labels] > 0, visits, 1.0)
-    weights /= np.bincount(labels, weights)[labels]
+    weights = visit_weights(labels, np.bincount(problem.node_of, minlength=problem.n_nodes))
     mean = np.zeros((n, problem.n_behaviours))
     np.add.at(mean, labels, weights[:, None] * posterior.behaviours())
     top = np.argsort(-mean, axis=1, kind="stable")[:, :_MAX_NAMED]

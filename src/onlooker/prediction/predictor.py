@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -164,6 +164,13 @@ class Predictor:
             )
         if len(queries) == 0:
             return queries, np.empty(0, dtype=np.int64)
+        n_states = getattr(self.problem.dynamics, "n_states", None)
+        if queries.ndim == 1 and n_states is not None and queries.max() >= n_states:
+            at = int(np.argmax(queries >= n_states))
+            raise ValueError(
+                f"states[{at}] is {queries[at]}; the world has {n_states} states, 0 to "
+                f"{n_states - 1}"
+            )
         index = distinct_states(np.concatenate([nodes, queries]))[1][len(nodes) :]
         return queries, np.where(index < len(nodes), index, -1)
 
@@ -440,7 +447,12 @@ class Predictor:
     # -- clusters and spread ---------------------------------------------------------------------
 
     def quantiles(
-        self, states: Array, node: Array, rule: Rule, levels: tuple[float, float]
+        self,
+        states: Array,
+        node: Array,
+        rule: Rule,
+        levels: tuple[float, float],
+        of: Literal["actions", "behaviours"] = "actions",
     ) -> tuple[Array, Array]:
         """Quantiles of the policy at `states`, whose nodes are `node` (-1: none), ``(n, A)`` each.
 
@@ -449,9 +461,11 @@ class Predictor:
         """
         repeats = -(-_MIN_VALUES // len(self.draws))
         n_values = repeats * len(self.draws)
-        low = np.empty((len(states), self.problem.n_actions))
+        problem = self.problem
+        width = problem.n_actions if of == "actions" else problem.n_behaviours
+        low = np.empty((len(states), width))
         high = np.empty_like(low)
-        for part in self._parts(len(states), n_values * self.problem.n_behaviours):
+        for part in self._parts(len(states), n_values * problem.n_behaviours):
             values = np.empty((n_values, *low[part].shape))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
@@ -461,7 +475,9 @@ class Predictor:
                     rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
                     at = repeat * len(self.draws) + clusters.index
                     thetas = clusters.thetas(for_theta)[rows]
-                    values[at] = self.problem.to_actions(states[part], thetas)
+                    values[at] = (
+                        problem.to_actions(states[part], thetas) if of == "actions" else thetas
+                    )
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from onlooker.checks import Setting, SettingError
 from onlooker.files import Unpacked
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tables import TableReader
@@ -37,13 +38,15 @@ def _open_zip(path: str, mode: Literal["rb"]) -> IO[bytes]:
             raise zipfile.BadZipFile(str(error)) from error
 
 
-_OPENERS: dict[str, Callable[[Any, Literal["rb"]], Any]] = {
+OPENERS: dict[str, Callable[[Any, Literal["rb"]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
     ".zip": _open_zip,
 }
-_PACKED = {*_OPENERS, ".zst", ".tar"}
+_PACKED = {*OPENERS, ".zst", ".tar"}
+_CLEAR = {"sep", "delimiter", "decimal", "dtype", "encoding", "na_values", "nrows"}
+"""Options that leave the lines where they are."""
 _SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
 
 
@@ -83,8 +86,14 @@ def load_csv(
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{name} is empty") from error
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} is not a CSV file in UTF-8: {error}; give encoding= if it is text in another"
+        encoding = read_csv.get("encoding", "UTF-8")
+        raise SettingError(
+            f"{name} is not a CSV file in {encoding}: {error}; if it is text in another, give ",
+            Setting("encoding"),
+        ) from error
+    except LookupError as error:
+        raise SettingError(
+            f"{error}; ", Setting("encoding"), " is a name such as utf-8, latin-1 or utf-16"
         ) from error
     except (pd.errors.ParserError, csv.Error) as error:
         raise ValueError(f"{name} is not a CSV file: {str(error).strip()}") from error
@@ -107,8 +116,8 @@ def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd
         options["dtype"] = {trajectory: "str"} | dtype
     suffix = Path(path).suffix if isinstance(path, str | os.PathLike) else ""
     with contextlib.ExitStack() as stack:
-        if suffix in _OPENERS and "compression" not in options and os.path.exists(path):
-            packed = _OPENERS[suffix](path, "rb")
+        if suffix in OPENERS and "compression" not in options and os.path.exists(path):
+            packed = OPENERS[suffix](path, "rb")
             unpacked = io.BufferedReader(Unpacked(packed, path), 1 << 20)
             path = stack.enter_context(unpacked)
         yield from stack.enter_context(pd.read_csv(path, chunksize=_CHUNK, **options))
@@ -152,9 +161,10 @@ def _refuse_other_kinds(name: str, read_csv: dict[str, Any]) -> None:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         raise ValueError(f"{name} is not a CSV file: it starts with '<', as HTML and XML do")
     if b"\0" in head and "encoding" not in read_csv:
-        raise ValueError(
-            f"{name} is not a CSV file: byte {head.index(0)} is zero, as in binary files; "
-            "give encoding='utf-16' if it is text in that encoding"
+        raise SettingError(
+            f"{name} is not a CSV file: byte {head.index(0)} is zero, as in binary files; if it is "
+            "text in that encoding, give ",
+            Setting("encoding", ("utf-16",)),
         )
 
 
@@ -172,14 +182,15 @@ class _Lines:
     def _line(self, row: int) -> int | None:
         """Lines differ from rows by the header, blank lines and line breaks in quotes."""
         suffix = Path(self.name).suffix
-        unclear = set(self.options) - {"sep", "delimiter", "dtype", "na_values", "nrows"}
-        if unclear or (suffix in _PACKED and suffix not in _OPENERS):
+        unclear = set(self.options) - _CLEAR
+        if unclear or (suffix in _PACKED and suffix not in OPENERS):
             return None
         separator = self.options.get("sep", self.options.get("delimiter", ","))
-        opener = _OPENERS.get(suffix, open)
+        opener = OPENERS.get(suffix, open)
         try:
+            encoding = self.options.get("encoding", "utf-8")
             binary = opener(self.name, "rb")
-            with io.TextIOWrapper(binary, encoding="utf-8", newline="") as file:
+            with io.TextIOWrapper(binary, encoding=encoding, newline="") as file:
                 lines = csv.reader(file, delimiter=separator)
                 count = -2  # the header comes first
                 for fields in lines:

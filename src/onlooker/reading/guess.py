@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onlooker.checks import Array
-from onlooker.reading.kinds import file_kind
+from onlooker.reading.kinds import csv_options, file_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +43,12 @@ def geographic_columns(columns: list[str], states: Array) -> list[str] | None:
     return None
 
 
-def trajectory_columns(path: Path, used: list[str]) -> list[TrajectoryColumn]:
+def trajectory_columns(
+    path: Path, used: list[str], encoding: str | None = None
+) -> list[TrajectoryColumn]:
     """Which columns besides `used` may tell trajectories apart, by the first rows of a table."""
     try:
-        frame, has_more = _first_rows(path, used)
+        frame, has_more = _first_rows(path, used, encoding)
         n_names = {str(name): _n_names(frame[name]) for name in frame.columns}
     except (ValueError, TypeError, OSError, ImportError):  # columns that nobody asked for
         return []
@@ -55,7 +57,7 @@ def trajectory_columns(path: Path, used: list[str]) -> list[TrajectoryColumn]:
     return columns[:_MAX_COLUMNS]
 
 
-def _first_rows(path: Path, used: list[str]) -> tuple[pd.DataFrame, bool]:
+def _first_rows(path: Path, used: list[str], encoding: str | None) -> tuple[pd.DataFrame, bool]:
     """The other columns of a table, and whether it has more rows."""
     import pandas as pd
 
@@ -66,7 +68,7 @@ def _first_rows(path: Path, used: list[str]) -> tuple[pd.DataFrame, bool]:
         return pd.DataFrame(), False
     frame = pd.read_csv(
         path,
-        sep="\t" if kind == "tsv" else ",",
+        **csv_options(path, {} if encoding is None else {"encoding": encoding}).options,
         usecols=lambda name: name not in used,
         nrows=_ROWS + 1,
         dtype_backend="numpy_nullable",

@@ -11,6 +11,7 @@ from onlooker.checks import ChoiceError, Setting, SettingError, prefixed
 from onlooker.reading.archives import read_npy, read_npz
 from onlooker.reading.csv import read_csv
 from onlooker.reading.gpx import read_gpx
+from onlooker.reading.sniff import Sniffed, sniff
 from onlooker.reading.tables import read_parquet
 from onlooker.reading.tracks import Tracks
 
@@ -46,20 +47,47 @@ def _read(
     kind = file_kind(path)
     if kind in ("csv", "tsv", "parquet"):
         if states is None:
+            columns = table_columns(path)
+            listed = f"; its columns: {', '.join(columns)}" if columns else ""
             raise SettingError(
                 f"{os.fspath(path)} is a table: name the columns of the state by ",
                 Setting("states"),
+                listed,
             )
         if kind == "parquet":
             return read_parquet(path, states, trajectory, time, options)
-        separator = {"sep": "\t"} if kind == "tsv" else {}
-        return read_csv(path, states, trajectory, time, separator | options)
+        own, notes = csv_options(path, options)
+        tracks = read_csv(path, states, trajectory, time, own)
+        if tracks.reading is not None:
+            tracks.reading.notes += tuple(notes)
+        return tracks
     if kind == "npz":
         return read_npz(path, states, trajectory, time, options)
     for name, column in (("states", states), ("trajectory", trajectory), ("time", time)):
         if column is not None:
             raise SettingError(f"a {kind} file has no columns to name; leave out ", Setting(name))
     return read_gpx(path, **options) if kind == "gpx" else read_npy(path, **options)
+
+
+def csv_options(path: str | os.PathLike[str], given: dict[str, Any]) -> Sniffed:
+    """How a CSV file is read: as is `given`, else as its beginning asks for; and what to say."""
+    separator = {"sep": "\t"} if file_kind(path) == "tsv" else {}
+    found = sniff(Path(path), separator | given)
+    return Sniffed(separator | found.options | given, found.notes)
+
+
+def table_columns(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the columns of a table; none where it cannot be read."""
+    import pandas as pd
+
+    try:
+        if file_kind(path) == "parquet":
+            import pyarrow.parquet
+
+            return list(pyarrow.parquet.read_schema(path).names)
+        return [str(name) for name in pd.read_csv(path, nrows=0, **csv_options(path, {}).options)]
+    except (ValueError, OSError, ImportError, EOFError):  # reading says what is wrong
+        return []
 
 
 def file_kind(path: str | os.PathLike[str]) -> Kind:

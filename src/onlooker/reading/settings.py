@@ -11,7 +11,7 @@ import numpy as np
 
 from onlooker.checks import Array, Setting, SettingError, boolean, require_texts
 from onlooker.reading.csv import load_csv
-from onlooker.reading.kinds import file_kind, read_tracks
+from onlooker.reading.kinds import csv_options, file_kind, read_tracks
 from onlooker.reading.tables import load_parquet
 from onlooker.reading.tracks import Cleaning, Tracks
 
@@ -30,6 +30,8 @@ class Reading:
         Whether states are longitude and latitude.
     line
         Whether whole numbers are positions on a line rather than states of a finite space.
+    encoding
+        Of a CSV file; None: as its beginning looks.
     cleaning
         Options of `onlooker.reading.Cleaning`.
     """
@@ -39,6 +41,7 @@ class Reading:
     time: str | None = None
     geographic: bool = False
     line: bool = False
+    encoding: str | None = None
     cleaning: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, cleaning: dict[str, Any], **columns: Any) -> Self:
@@ -56,11 +59,16 @@ class Reading:
         cleaning = {_FORMER.get(name, name): value for name, value in stored["cleaning"].items()}
         reading = cls(**{**stored, "cleaning": cleaning})
         Cleaning(**cleaning)
-        named = [name for name in (reading.trajectory, reading.time) if name is not None]
+        texts = (reading.trajectory, reading.time, reading.encoding)
+        named = [name for name in texts if name is not None]
         require_texts("columns", [*named, *(reading.states or [])])
         boolean("geographic", reading.geographic)
         boolean("line", reading.line)
         return reading
+
+    @property
+    def _encoding(self) -> dict[str, Any]:
+        return {} if self.encoding is None else {"encoding": self.encoding}
 
     def read(self, path: Path) -> Tracks:
         """Read a file."""
@@ -71,6 +79,8 @@ class Reading:
             options.setdefault("geographic", True)
         if self.line and kind in ("csv", "tsv") and self.states:
             options["dtype"] = dict.fromkeys(self.states, "float64")
+        if kind in ("csv", "tsv"):
+            options |= self._encoding
         tracks = read_tracks(path, self.states, self.trajectory, self.time, **options)
         return tracks.as_positions() if self.line else tracks
 
@@ -85,7 +95,7 @@ class Reading:
         if kind == "parquet":
             table = load_parquet(path, self.states, None, None)
         else:
-            options = {"sep": "\t"} if kind == "tsv" else {}
+            options = csv_options(path, self._encoding).options
             table = load_csv(path, self.states, None, None, **options)
         if table.missing.any():
             row = table.where(int(np.argmax(table.missing)))

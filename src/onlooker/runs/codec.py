@@ -49,9 +49,8 @@ class UnknownPrior(PartitionPrior[Any]):
 
 def _classes() -> dict[str, type]:
     from onlooker import hyper
-    from onlooker.partitions import PRIORS, decay
+    from onlooker.partitions import PRIORS, ScaledAxes, decay
     from onlooker.partitions.continuation import Continuation
-    from onlooker.partitions.places import ScaledAxes
 
     parts = [
         *PRIORS.values(),

@@ -6,9 +6,12 @@ import dataclasses
 import datetime
 import os
 import platform
+import re
 import shlex
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +20,7 @@ import numpy as np
 from onlooker._version import __version__
 from onlooker.checks import Array, SettingError, one_of
 from onlooker.dynamics.codec import decode_dynamics, encode_dynamics
-from onlooker.files import CannotDecode, read_json, refusing_damage, within
+from onlooker.files import CannotDecode, DamagedFileError, read_json, refusing_damage, within
 from onlooker.inference.runner import End, Schedule
 from onlooker.inference.target import Target
 from onlooker.missing.seen import Incomplete
@@ -227,11 +230,32 @@ def _describe(value: Any, digits: int) -> str:
     return f"{value.get('class', value.get('opaque', ''))}({inner})"
 
 
+@contextmanager
+def refusing_run(path: Path, header: dict[str, Any]) -> Iterator[None]:
+    """What fails within is due to the run: to a newer version that wrote it, or to damage."""
+    try:
+        with refusing_damage(path):
+            yield
+    except DamagedFileError as error:
+        versions = header.get("versions")
+        version = str(versions.get("onlooker")) if isinstance(versions, dict) else ""
+        if _numbers(version) <= _numbers(__version__):
+            raise
+        raise StoreMismatchError(
+            f"{path} was written by onlooker {version}, which is newer than this version, "
+            f"{__version__}, and cannot be read by it: update onlooker ({error.__cause__})"
+        ) from error
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
 def check_header(header: Any, path: Path) -> dict[str, Any]:
     """A header that this version can read."""
     if not isinstance(header, dict) or header.get("what") != "onlooker run":
         raise ValueError(f"{path} was not written by onlooker")
-    with refusing_damage(path):
+    with refusing_run(path, header):
         if header["format"] != FORMAT:
             raise StoreMismatchError(
                 f"{path} has format {header['format']}, this version of onlooker reads {FORMAT}; "

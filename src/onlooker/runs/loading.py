@@ -24,7 +24,14 @@ from onlooker.inference.draws import Draws, join
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
 from onlooker.runs.checking import check_draws
-from onlooker.runs.header import HEADER, check_header, describe_run, read_header, restore_run
+from onlooker.runs.header import (
+    HEADER,
+    check_header,
+    describe_run,
+    read_header,
+    refusing_run,
+    restore_run,
+)
 from onlooker.runs.store import PROBLEM, ChainFolder, folder_of
 from onlooker.warnings import warn
 
@@ -77,7 +84,7 @@ def load_run(
     except (ValueError, KeyError) as error:
         raise DamagedFileError(f"{path} was not written by Posterior.save: {error}") from error
     header = check_header(header, path)
-    with refusing_damage(path):
+    with refusing_run(path, header):
         target, schedule = restore_run(header, within("run.", arrays), prior, dynamics)
         draws, chain_ids = Draws(within("draws.", arrays)), header["chain_ids"]
         check_draws(draws, target, lead=2)
@@ -99,7 +106,7 @@ def open_store(
     if header is None:
         raise ValueError(f"{path} is no store: it has no {HEADER}")
     arrays = read_arrays(path / PROBLEM)
-    with refusing_damage(path):
+    with refusing_run(path, header):
         target, schedule = restore_run(header, arrays, prior, dynamics)
     folders = {
         chain: ChainFolder(folder_of(path, chain), target, schedule, header["fingerprint"])

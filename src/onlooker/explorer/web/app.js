@@ -69,6 +69,7 @@
       pick: act.pick,
       fits: true,
       told: renderCaption,
+      moved: writeLink,
       hover: (x, y) => {
         if (x === null) {
           tip.hidden = true;
@@ -201,9 +202,10 @@
     const field = run.node_moves && run.space.kind !== "abstract" ? words[state.field] || "" : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
+    const ends = run.nEnds > 0 ? " Faded: ends of trajectories, from where no step was seen." : "";
     const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: Whole shows everything.` : "";
     const marks = state.behaviours && onlooker.hasMarks(run) ? " Targets: where a controller heads for; fans: the directions that it takes; larger: more often." : "";
-    const caption = what + field + marks + unseen + others + far;
+    const caption = what + field + marks + ends + unseen + others + far;
     if (byId("map-caption").textContent !== caption) byId("map-caption").textContent = caption;
   }
 
@@ -318,8 +320,30 @@
     run = fresh;
     if (moved) for (const id of ["ask", "trajectory"]) put(byId(id)); // another run has others
     if (moved) Object.assign(state, { frame: null, picked: null, trajectory: null, step: null, highlight: null, x: 0, y: 1 });
+    if (moved) readLink();
     renderAll();
     if (moved) compare();
+  }
+
+  // -- the address --------------------------------------------------------------------------------
+
+  let linked = window.location.hash.slice(1); // what the address asked for, until it is shown
+  let writing = null;
+  function readLink() {
+    if (linked === null) return;
+    const { changes, view: from } = onlooker.readLink(linked, run);
+    linked = null;
+    Object.assign(state, changes);
+    view.setRun(run, state.x, state.y);
+    if (from) view.seen(from);
+  }
+  function writeLink() {
+    if (linked !== null || !run || writing !== null) return;
+    writing = setTimeout(() => {
+      writing = null;
+      const hash = `#${onlooker.linkOf(run, view)}`;
+      if (hash !== (window.location.hash || "#")) window.history.replaceState(null, "", hash === "#" ? window.location.pathname + window.location.search : hash);
+    }, 250);
   }
 
   function compare() {
@@ -330,6 +354,7 @@
 
   // -- listening ----------------------------------------------------------------------------------
 
+  listen(["run", "x", "y", "field", "colour", "behaviours", "paths", "frame", "highlight", "picked", "trajectory", "step"], writeLink);
   listen(["x", "y", "field", "colour"], syncChoices);
   listen(["x", "y"], () => { view.setRun(run, state.x, state.y); onlooker.refreshCompare(); });
   listen(["colour"], () => { renderLegend(); renderCaption(); });
@@ -345,6 +370,7 @@
   listen(["colour", "field", "behaviours", "paths", "picked"], onlooker.refreshCompare);
   byId("run").addEventListener("change", (event) => {
     state.run = Number(event.target.value);
+    writeLink();
     show();
   });
 
@@ -384,6 +410,7 @@
     makeMap();
     try {
       runs = await source.runs();
+      state.run = onlooker.runOfLink(linked, runs.length);
       await show();
     } catch (error) {
       renderTrouble({ state: "broken", text: `The page could not be filled: ${error.message}` });

@@ -19,6 +19,8 @@ const onlooker = {};
     fill(document.createElement(tag), attributes, children);
   onlooker.svg = (tag, attributes, ...children) =>
     fill(document.createElementNS(SVG, tag), attributes, children);
+  // Text whose options, such as --draws, stay whole at the end of a line.
+  onlooker.unbroken = (text) => text.split(/(--[a-z-]+)/).map((part) => (part.startsWith("--") ? onlooker.el("span", { class: "option" }, part) : part));
   onlooker.byId = (id) => document.getElementById(id);
   onlooker.put = (node, ...children) => {
     node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
@@ -68,6 +70,7 @@ const onlooker = {};
     const side = value === 0 || Math.abs(value) === 180 ? "" : ["EW", "NS"][k][value < 0 ? 1 : 0];
     return `${text(Math.abs(value))}°${side}`;
   };
+  onlooker.EARTH_RADIUS = 6371.0088; // km
   onlooker.percent = (x) => {
     const space = "\u00a0"; // a number and its unit stay on one line
     if (x > 0 && x < 0.005) return `<${space}1${space}%`;

@@ -69,7 +69,7 @@
         svg("title", {}, `${k} controllers: ${percent(share)}`)));
     }
     for (let k = first; k <= last; k += every) parts.push(text(left + step * (k - first + 0.5), height - 22, String(k)));
-    parts.push(text(left + (step * n) / 2, height - 5, "clusters in use"));
+    parts.push(text(left + (step * n) / 2, height - 5, "controllers"));
     return frame(width, height, "Posterior of the number of controllers", parts);
   };
 

@@ -144,10 +144,11 @@
   // The trajectory as a whole, among all of the run.
   function judged(run, k) {
     if (!run.anomaly) return null;
-    const { score, p_combined, p_change, onset, end, n_unexplained } = run.anomaly[k];
+    const { score, p_combined, p_change, onset, end, n_unexplained, behaviour } = run.anomaly[k];
     const words = [`Score ${number(score)}${p_combined === null ? "" : `; of the trajectories of this run ${percent(p_combined)} are as odd in some respect`}.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
     if (p_change !== null && p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
+    if (behaviour) words.push(`Best explained by: ${behaviour}.`);
     return el("p", {}, words.join(" "));
   }
 

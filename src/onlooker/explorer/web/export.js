@@ -23,7 +23,10 @@
 
   onlooker.exportSvg = (view, name) => save(`${name}.svg`, new Blob([view.toSvg()], { type: "image/svg+xml" }));
 
-  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  // A spreadsheet would compute text that starts with one of these.
+  const shown = (text) => (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
+
+  const quoted = (text) => (/[",\n\r]/.test(text) ? `"${shown(text).replaceAll('"', '""')}"` : shown(text));
 
   // One row per node; clusters as shown: of the draw, or of the consensus.
   onlooker.exportCsv = (run, names, name) => {
@@ -35,7 +38,7 @@
     if (run.membership) head.push("certainty");
     if (run.spread) head.push("policy_spread");
     if (run.difference) head.push("difference");
-    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(`action_${j}`);
+    if (run.policy) for (let j = 0; j < run.nActions; j++) head.push(quoted(`p ${run.actions[j]}`));
     const rows = [head.join(",")];
     for (let i = 0; i < run.nNodes; i++) {
       const row = [i];

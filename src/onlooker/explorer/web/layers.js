@@ -29,7 +29,8 @@
     return petals;
   };
 
-  const KM_A_DEGREE = 111.195;
+  const KM_A_DEGREE = (onlooker.EARTH_RADIUS * Math.PI) / 180;
+  const FADED = 0.65; // share of the paper in the colour of a state without a step
   const LAND = { light: "#e6e3da", dark: "#2b323a" };
 
   class Layers {
@@ -121,28 +122,31 @@
         if (inked) surface.text(x, y, String(run.stateOf(site)), ink.soft, "middle", 11);
       }
       const pale = onlooker.isDark() ? "#3a424c" : "#d5dae0";
+      const faded = (colour) => onlooker.mix(colour, ink.card, FADED); // the end of a track
       const lit = (i) => shown.highlight === null || names[i] % k === shown.highlight;
       if (side) {
         for (let i = 0; i < n; i++) {
           const look = onlooker.look(names[i], k);
           const fill = lit(i) ? (scale ? (values ? ramp(values[i] / top) : pale) : look.fill) : pale;
-          this.paintCell(surface, ink, ...this.at(i), side, fill, scale ? null : look, inked ? String(run.stateOf(i)) : null);
+          this.paintCell(surface, ink, ...this.at(i), side, run.left[i] ? fill : faded(fill), scale ? null : look, inked ? String(run.stateOf(i)) : null);
         }
         return;
       }
       const brushes = new Map();
-      const brushOf = (kind) => {
-        if (!brushes.has(kind)) {
+      const brushOf = (kind, left) => {
+        const key = 2 * (kind + 1) + (left ? 1 : 0);
+        if (!brushes.has(key)) {
           const look = scale || kind < 0 ? { shape: "circle", hollow: false } : onlooker.look(kind, k);
           const fill = kind < 0 ? pale : scale ? rampAt(kind) : look.fill;
-          brushes.set(kind, surface.brush(look.shape, r, fill, ink.ink, look.hollow));
+          const [inside, rim] = left ? [fill, ink.ink] : [fill, ink.ink].map(faded);
+          brushes.set(key, surface.brush(look.shape, r, inside, rim, look.hollow));
         }
-        return brushes.get(kind);
+        return brushes.get(key);
       };
       surface.stamps((stamp) => {
         for (let i = 0; i < n; i++) {
           const kind = !lit(i) ? -1 : scale ? rampIndex(values ? values[i] / top : NaN) : names[i];
-          stamp(brushOf(kind), this.px(this.xs[i]), this.py(this.ys[i]));
+          stamp(brushOf(kind, run.left[i]), this.px(this.xs[i]), this.py(this.ys[i]));
         }
       });
     }
@@ -222,8 +226,8 @@
       const path = this.run.trajectory(shown.trajectory);
       const odd = path.surprise ? this.run.odd(path) : [];
       const points = path.nodes.map((node) => this.at(node));
-      surface.line(points, ink.card, 5, 0.8);
-      surface.line(points, ink.ink, 1.6);
+      surface.line(points, ink.card, 7, 0.9);
+      surface.line(points, ink.accent, 3);
       points.slice(0, -1).forEach(([x, y], t) => {
         if (odd[t]) surface.marker("circle", x, y, 6, onlooker.isDark() ? "#F0712C" : "#D55E00", ink.ink, true);
       });

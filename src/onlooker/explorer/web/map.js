@@ -50,13 +50,14 @@
 
   class MapView {
     // `look()` gives what is to be shown; `pick(place)` is told of clicks.
-    constructor(canvas, { look, pick, hover, told, fits = false }) {
+    constructor(canvas, { look, pick, hover, told, moved, fits = false }) {
       this.fits = fits; // whether the canvas is made as high as its content
       this.canvas = canvas;
       this.look = look;
       this.pick = pick;
       this.hover = hover || (() => {});
       this.told = told || (() => {}); // that what is in view has changed
+      this.moved = moved || (() => {}); // that it is seen from elsewhere
       this.zoom = 1;
       this.shift = [0, 0];
       this.cursor = null;
@@ -146,6 +147,7 @@
       this.zoom = 1;
       this.shift = [0, 0];
       this.refresh();
+      this.moved();
     }
     zoomBy(factor, px, py) {
       const before = [this.wx(px), this.wy(py)];
@@ -154,6 +156,13 @@
       this.shift[0] += before[0] - this.wx(px);
       this.shift[1] += before[1] - this.wy(py);
       this.refresh();
+      this.moved();
+    }
+    // As an address says.
+    seen([zoom, x, y, whole]) {
+      this.reset(Boolean(whole));
+      this.zoom = Math.min(MOST_ZOOM, Math.max(0.5, zoom));
+      this.shift = [x, y];
     }
 
     // -- drawing --------------------------------------------------------------------------------
@@ -298,6 +307,7 @@
           this.cursor = where(event);
           this.pick(this.placeAt(...this.cursor));
         }
+        if (held && held.moved) this.moved();
         held = null;
       });
       canvas.addEventListener("pointercancel", () => { held = null; });

@@ -32,6 +32,13 @@
     return `rgb(${mix.join(",")})`;
   };
 
+  // A colour with so much of another in it; both as #rrggbb or rgb(r,g,b).
+  onlooker.mix = (colour, other, share) => {
+    const parts = (text) => (text.startsWith("#") ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number));
+    const [a, b] = [parts(colour), parts(other)];
+    return `#${a.map((c, k) => Math.round(c + share * (b[k] - c)).toString(16).padStart(2, "0")).join("")}`;
+  };
+
   onlooker.ink = () => {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(name).trim();

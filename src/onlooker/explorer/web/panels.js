@@ -17,16 +17,17 @@
         ? `${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`
         : `${plural(data.trajectories, "trajectory", "trajectories")} of ${lengths} states: ${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`;
       const likely = run.counts.reduce((best, one) => (one.share > best.share ? one : best));
-      const single = run.consensus ? singles(run) : 0;
+      const found = run.consensus && (run.consensus.n_acting ?? run.consensus.n_clusters);
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       put(byId("facts"),
-        run.in_short ? el("p", { class: "lead" }, run.in_short) : null,
+        run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
+        run.regions ? el("ul", { class: "plain found", "aria-label": "The largest regions" }, run.regions.map((one) => el("li", {}, onlooker.sign(one.number, run.n_reference, 15), el("span", {}, `${one.number + 1}: ${one.text}`)))) : null,
         el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
           data.dynamics ? ` (${data.dynamics})` : "", `. The states were grouped, and each group given a controller. Prior: ${run.run.prior}.`),
         run.kinds ? el("p", {}, run.kinds) : null,
         el("div", { class: "tiles" },
           tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
-          tile(run.consensus ? number(run.consensus.n_clusters) : "…", `${run.consensus && run.consensus.n_clusters === 1 ? "region" : "regions"} in the consensus partition${single > 0 ? `, ${number(single)} of a single state` : ""}`),
+          tile(found === null ? "…" : number(found), `${found === 1 ? "region" : "regions"} in the consensus partition`),
           tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
           run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
         ));
@@ -51,11 +52,11 @@
         el("td", {}, `${number(row.q5)} to ${number(row.q95)}`), el("td", {}, row.ess === null ? "–" : number(Math.round(row.ess))),
         el("td", { class: row.fine ? "" : "bad" }, row.r_hat === null ? "–" : row.r_hat.toFixed(3), row.fine ? "" : " ✗")));
       return put(box,
-        el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, words)),
+        el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, onlooker.unbroken(words))),
         traces(run, box),
         el("details", { open: wasOpen }, el("summary", {}, "All numbers that were watched"),
           el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of diagnostics" }, el("table", {},
-            el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "worth (draws)", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
+            el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "ESS", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
             el("tbody", {}, rows)))));
     },
 
@@ -66,8 +67,7 @@
       const found = run.consensus;
       put(box, el("p", {}, `Most likely: ${words}.`), onlooker.histogram(onlooker.widthOf(box), run.counts),
         found && el("p", { class: "caption" },
-          found.n_clusters < 0.6 * top[0].k ? "The draws agree on how many controllers there are more than on which states they have: the consensus joins what cannot be told apart. " : "",
-          `The consensus partition has ${plural(found.n_clusters, "cluster", "clusters")}; it has the least expected variation of information (${number(found.expected_loss)} bits), and ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits of it; of these, the farthest with the fewest clusters has ${found.fewest}, the farthest with the most ${found.most}.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
+          `The consensus partition has ${plural(found.n_clusters, "part", "parts")}${found.n_acting !== null && found.n_acting < found.n_clusters ? `, ${number(found.n_clusters - found.n_acting)} of them ends of trajectories without a step` : ""}; it has the least expected variation of information (${number(found.expected_loss)} bits), and ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits of it; of these, the farthest with the fewest parts has ${found.fewest}, the farthest with the most ${found.most}.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
     },
 
     unsure(run, act) {
@@ -80,9 +80,9 @@
       const shaky = run.membership.values.reduce((sum, m) => sum + (m < 0.5), 0) / run.nNodes;
       return put(box,
         el("p", {}, `${percent(shaky)} of the states have an uncertain region (membership < 50 %).`),
-        el("h3", {}, "Least certain which controller"), list(run.unsure.membership, (node) => `with its cluster in ${percent(run.membership.values[node])} of draws`),
+        el("h3", {}, "Least certain which controller"), list(run.unsure.membership, (node) => `with the rest of its region in ${percent(run.membership.values[node])} of draws`),
         el("h3", {}, "Least certain what is done"), list(run.unsure.policy, (node) => `± ${number(run.spread.values[node], 2)}`),
-        el("p", { class: "caption" }, "Membership: mean probability of being together with the other states of its cluster. ±: root of the summed variances of the action probabilities."),
+        el("p", { class: "caption" }, "Membership: mean probability of being together with the other states of its region. ±: root of the summed variances of the action probabilities."),
         el("div", { class: "controls" },
           el("button", { type: "button", onclick: () => act.colour("certainty") }, "Show certainty on the map"),
           el("button", { type: "button", onclick: () => act.colour("spread") }, "Show uncertainty of the policy")));
@@ -107,15 +107,15 @@
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
       return put(box, el("div", { class: "cards" }, cards),
-        el("p", { class: "caption" }, `Bars: mean over the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
+        el("p", { class: "caption" }, `Bars: mean over the steps from the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
     },
 
     hyper(run) {
       put(byId("hyper"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of hyper-parameters" }, el("table", { class: "narrow" },
         el("thead", {}, el("tr", {}, ["", "value", "90 % of draws"].map((words) => el("th", { scope: "col" }, words)))),
         el("tbody", {}, run.hyper.map((row) => el("tr", {},
-          el("td", {}, el("code", {}, row.name), el("br"), el("span", { class: "caption" }, row.does),
-            row.prior ? [el("br"), el("span", { class: "caption" }, "prior: ", el("code", {}, row.prior))] : null),
+          el("td", {}, row.text, el("br"), el("span", { class: "caption" }, row.does),
+            row.prior ? [el("br"), el("span", { class: "caption" }, `prior: ${row.prior}`)] : null),
           el("td", {}, row.drawn ? `${number(row.mean)} ± ${number(row.sd, 2)}` : number(row.mean)),
           el("td", {}, row.drawn ? `${number(row.low)} to ${number(row.high)}` : "fixed")))))));
     },
@@ -134,13 +134,6 @@
 
   const SIGN = { good: "✓", fair: "≈", bad: "✗", unknown: "?" };
 
-  // Clusters of the reference that hold one state.
-  function singles(run) {
-    const sizes = new Uint32Array(run.n_reference);
-    for (const c of run.reference.values) sizes[c] += 1;
-    return sizes.reduce((sum, size) => sum + (size === 1), 0);
-  }
-
   function traces(run, box) {
     const width = Math.min(640, Math.max(280, box.clientWidth / run.traces.rows.length - 16));
     return [
@@ -149,7 +142,7 @@
         onlooker.trace(width, onlooker.unpack(row.values), run.traces.step, row.meaning, run.draws.chains)))),
       el("p", { class: "caption" }, "One line per chain: ", run.draws.chains.map((id, k) => el("span", { class: "chip" },
         onlooker.svg("svg", { width: 18, height: 8, "aria-hidden": "true" }, onlooker.svg("line", { x1: 0, x2: 18, y1: 4, y2: 4, stroke: onlooker.chainColour(k), "stroke-width": 3 })), `chain ${id}`)),
-        run.draws.chains.length > 1 ? "Lines that overlap like one tangle are what one hopes for." : ""),
+        run.draws.chains.length > 1 ? "Chains that agree overlap." : ""),
     ];
   }
 })();

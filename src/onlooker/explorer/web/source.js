@@ -90,6 +90,8 @@
       this.paths = unpacked(overview.paths);
       this.steps = unpacked(overview.steps);
       this.at_nodes = unpacked(overview.at_nodes);
+      this.left = onlooker.unpack(overview.data.left).values; // 0: no step was seen to start there
+      this.nEnds = this.left.reduce((sum, left) => sum + (left === 0), 0);
       this.nNodes = this.draws.n_nodes;
       this.nActions = this.data.actions;
       this.frames = source.frames(this.draws);
@@ -194,16 +196,23 @@
         if (site < this.nNodes) tell(site, 0);
         return found;
       }
-      const distance = new Float64Array(this.nNodes);
-      const d = place.length;
-      for (let i = 0; i < this.nNodes; i++) {
-        let sum = 0;
-        for (let k = 0; k < d; k++) sum += (this.space.sites.values[i * d + k] - place[k]) ** 2;
-        distance[i] = Math.sqrt(sum);
-      }
+      const distance = Float64Array.from({ length: this.nNodes }, (_, i) => this.distance(place, i));
       const order = Array.from(distance.keys()).sort((a, b) => distance[a] - distance[b]);
       for (const node of order.slice(0, 200)) tell(node, distance[node]);
       return found;
+    }
+    // How far a node is from a place: km on Earth, else in units of the coordinates.
+    distance(place, node) {
+      const d = place.length;
+      const { values } = this.space.sites;
+      let sum = 0;
+      if (this.space.meridian === null) {
+        for (let k = 0; k < d; k++) sum += (values[node * d + k] - place[k]) ** 2;
+        return Math.sqrt(sum);
+      }
+      const [east, south, lat, south2] = [place[0] - values[node * d], place[1] - values[node * d + 1], place[1], values[node * d + 1]].map((x) => (x * Math.PI) / 180);
+      const half = Math.sin(south / 2) ** 2 + Math.cos(lat) * Math.cos(south2) * Math.sin(east / 2) ** 2;
+      return 2 * onlooker.EARTH_RADIUS * Math.asin(Math.min(1, Math.sqrt(half)));
     }
     visits() {
       if (this.byNode) return this.byNode;
