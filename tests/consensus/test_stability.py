@@ -10,6 +10,7 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.verdict import verdict
 from onlooker.partitions import Regions
 from onlooker.problem import Landmarks
+from onlooker.repertoire import Actions
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import CircularMotion
 
@@ -18,7 +19,9 @@ DEMOS = WORLD.rollout(8, 20, random_state=0)[0]
 
 
 def run(chains=4, draws=10, tune=2):
-    problem = Problem.from_demonstrations(DEMOS, WORLD.dynamics, nodes=Landmarks(60))
+    problem = Problem.from_demonstrations(
+        DEMOS, WORLD.dynamics, nodes=Landmarks(60), repertoire=[Actions()]
+    )
     options = {"random_state": 0, "progress": False, "chains": chains, "draws": draws, "tune": tune}
     return sample(problem, Regions.inferred(1.0), **options)
 

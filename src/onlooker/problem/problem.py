@@ -64,7 +64,7 @@ class Problem:
     >>> from onlooker.dynamics import DisplacementDynamics
     >>> compass = DisplacementDynamics.compass(8)
     >>> Problem.from_demonstrations([[[0.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.1, 1.0]]], compass)
-    Problem(3 nodes, 3 transitions, 8 actions)
+    Problem(3 nodes, 3 transitions, 8 actions, 28 behaviours)
     """
 
     def __init__(self, node_of: Any, loglik: Any, states: Any = None, base: Any = None) -> None:
