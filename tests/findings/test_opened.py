@@ -10,9 +10,11 @@ from bare import bare_problem
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
 from onlooker import Demonstrations, Posterior
+from onlooker.consensus.search import n_searches
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record
 from onlooker.partitions import ChineseRestaurant, DistanceDependent
+from onlooker.progress import Progress
 from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
 
@@ -62,12 +64,13 @@ def test_places_on_earth_have_their_names_and_units(store):
 
 
 def test_the_consensus_of_the_store_is_used_and_a_new_one_is_stored(store):
-    stored = OpenedRun.read(store).load_consensus(notify=pytest.fail)
+    read = Progress(n_searches())
+    stored = OpenedRun.read(store).load_consensus(read)
     (store / "consensus.npz").unlink()
-    told = []
+    searched = Progress(n_searches())
     run = OpenedRun.read(store)
-    np.testing.assert_array_equal(run.load_consensus(told.append).labels, stored.labels)
-    assert len(told) == 1
+    np.testing.assert_array_equal(run.load_consensus(searched).labels, stored.labels)
+    assert read.done == searched.done == n_searches()
     assert (store / "consensus.npz").exists()
     np.testing.assert_array_equal(run.posterior.partition(), stored.labels)
 
