@@ -106,7 +106,7 @@ def walks(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = []
     for k in range(9):
-        turned = rng.uniform(-np.pi, np.pi) + np.cumsum(rng.vonmises(0.0, 4.0, 15))
+        turned = rng.uniform(-np.pi, np.pi) + np.cumsum(rng.vonmises(0.0, 4.0, 40))
         steps = np.column_stack([np.cos(turned), np.sin(turned)])
         places = np.vstack([[0.0, 0.0], np.cumsum(steps, axis=0)])
         rows += [[f"walk {k}", t, *place] for t, place in enumerate(places)]
