@@ -1,4 +1,4 @@
-"""The paper's Example 1 once, with chains in parallel: what ``onlooker demo`` shows."""
+"""The paper's Example 1 once, by the default model: what ``onlooker demo`` shows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker import plot
+from onlooker.defaults import default_prior
 from onlooker.demonstrations import Demonstrations
 from onlooker.experiments import partition
 from onlooker.experiments.drawing import legend_below, new_figure, save
+from onlooker.hyper import CONCENTRATION
 from onlooker.metrics import circular_emd
-from onlooker.partitions import DistanceDependent
 from onlooker.posterior import Posterior
 from onlooker.problem.problem import Problem
-from onlooker.repertoire import Actions
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
@@ -68,8 +68,9 @@ def recognise(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the report has its own words
         posterior = sample(
-            Problem.from_demonstrations(demos, world.dynamics, repertoire=[Actions()]),
-            DistanceDependent(start="nearest"),
+            Problem.from_demonstrations(demos, world.dynamics),
+            default_prior(demos, world.dynamics),
+            CONCENTRATION,
             draws=draws,
             tune=tune,
             chains=chains,
