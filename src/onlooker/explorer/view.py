@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 REFINEMENT = 20 + n_searches()
 """What `RunView.refine` advances a progress by."""
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
+_WEIGHTS = 1 << 22  # weights of behaviours held at a time
 _SPREAD_DRAWS = 100  # draws by which the spread is estimated where there is a repertoire
 _MAX_SCORED = 200_000  # steps that are scored
 _EPOCHS = itertools.count(1)
@@ -211,13 +212,20 @@ class RunView:
         """The same by drawn controllers of some draws, where behaviours stand for actions."""
         problem, rng = self.posterior.problem, np.random.default_rng(self.posterior.schedule.seed)
         step = -(-len(self.labels) // _SPREAD_DRAWS)
-        drawn = []
+        thetas, labels = [], []
         for clusters in self.posterior.predictor.blocks():
             theta = clusters.thetas(rng)
             for row in np.flatnonzero(clusters.index % step == 0):
-                weights = theta[clusters.first[row] + clusters.labels[row]]
-                drawn.append(problem.to_actions(problem.states, weights))
-        return np.asarray(np.sqrt(np.var(drawn, axis=0).sum(axis=1)))
+                thetas.append(theta[clusters.first[row] : clusters.first[row + 1]].copy())
+                labels.append(clusters.labels[row])
+        out = np.empty(problem.n_nodes)
+        at_once = max(1, _WEIGHTS // (len(thetas) * problem.n_behaviours))
+        for start in range(0, problem.n_nodes, at_once):
+            part = slice(start, start + at_once)
+            weights = np.stack([t[own[part]] for t, own in zip(thetas, labels, strict=True)])
+            drawn = problem.to_actions(problem.states[part], weights)
+            out[part] = np.sqrt(drawn.var(axis=0).sum(axis=1))
+        return out
 
     @cached_property
     def moves(self) -> Array | None:

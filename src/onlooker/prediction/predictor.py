@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -19,6 +19,7 @@ from onlooker.prediction.neighbours import NeighbourSearch, no_neighbours, smoot
 from onlooker.problem import Problem
 
 _ENTRIES = 1 << 23  # numbers held at a time
+_THETAS = 1 << 25  # of controllers that are held rather than drawn again
 _MIN_VALUES = 1000  # controllers drawn at least for an interval
 
 
@@ -465,21 +466,31 @@ class Predictor:
         width = problem.n_actions if of == "actions" else problem.n_behaviours
         low = np.empty((len(states), width))
         high = np.empty_like(low)
-        for part in self._parts(len(states), n_values * problem.n_behaviours):
-            values = np.empty((n_values, *low[part].shape))
+        parts = list(self._parts(len(states), n_values * problem.n_behaviours))
+        size = repeats * int(self._rows(self.draws.labels).sum()) * problem.n_behaviours
+        hold = len(parts) > 1 and size <= _THETAS
+        held: dict[int, list[Array]] = {}
+        for part in parts:
+            values = np.empty((n_values, part.stop - part.start, problem.n_behaviours))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
-                for_theta = np.random.default_rng([self.seed, number, 0])
                 for_rows = np.random.default_rng([self.seed, number, 1])
-                for repeat in range(repeats):
+                drawn: Iterable[Array] = held.get(number) or self._thetas(clusters, number, repeats)
+                if hold and number not in held:
+                    drawn = held[number] = list(drawn)
+                for repeat, thetas in enumerate(drawn):
                     rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
-                    at = repeat * len(self.draws) + clusters.index
-                    thetas = clusters.thetas(for_theta)[rows]
-                    values[at] = (
-                        problem.to_actions(states[part], thetas) if of == "actions" else thetas
-                    )
+                    values[repeat * len(self.draws) + clusters.index] = thetas[rows]
+            if of == "actions":
+                values = problem.to_actions(states[part], values)
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
+
+    def _thetas(self, clusters: Clusters, number: int, repeats: int) -> Iterator[Array]:
+        """Controllers of a block, drawn some times over."""
+        rng = np.random.default_rng([self.seed, number, 0])
+        for _ in range(repeats):
+            yield clusters.thetas(rng)
 
     def clusters_at(self, states: Array, node: Array, rule: Rule) -> Array:
         """``(B, n)``: the cluster of each state in each draw; beyond the last one: a new one."""

@@ -73,7 +73,10 @@ class Block(ABC):
 
     def mixed(self, states: Array, weights: Array) -> Array:
         """``(..., len(states), A)``: ``Σ_b weights[..., s, b] π_b(a | s)``."""
-        return np.einsum("...nb,nba->...na", weights, self.policies(states))
+        n, width = weights.shape[-2:]
+        by_state = weights.reshape(-1, n, width).transpose(1, 0, 2)
+        mixed = np.matmul(by_state, self.policies(states)).transpose(1, 0, 2)
+        return mixed.reshape(*weights.shape[:-1], mixed.shape[-1])
 
 
 class Part(NamedTuple):
