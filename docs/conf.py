@@ -51,7 +51,7 @@ nitpick_ignore_regex = [
     # Types of the inside: signatures name them, but nobody needs to make one.
     (
         "py:class",
-        r"onlooker\.(checks|gibbs|inference|prediction|problem|runs|(partitions|repertoire)\.\w+)\..+",
+        r"onlooker\.(checks|gibbs|inference|prediction|problem|progress|runs|(partitions|reading|repertoire)\.\w+)\..+",
     ),
 ]
 suppress_warnings = ["ref.python"]  # `n_actions` is the name of many things
