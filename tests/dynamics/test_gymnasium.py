@@ -106,6 +106,7 @@ def test_tables_can_be_perturbed_pickled_and_copied():
     ("table", "message"),
     [
         ({0: {0: [(1.0, 3, 0.0, False)]}}, r"P\[0\]\[0\] leads to 3, but has states 0 to 0"),
+        ({0: {0: [(1.0, 1, 0.0, False)]}}, r"P\[0\]\[0\] leads to 1, but has states 0 to 0"),
         ({1: {0: [(1.0, 1, 0.0, False)]}}, "must count states and actions from 0"),
         ({0: {0: [(0.5, 0, 0.0, False)]}}, "sums to 0.5"),
     ],

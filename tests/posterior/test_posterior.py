@@ -4,7 +4,7 @@ import exact
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.stats import beta, chi2
 from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
 from onlooker import Demonstrations, Posterior
@@ -30,6 +30,16 @@ def test_it_tells_what_it_is():
     posterior = made_up(PLANE, Mixing(3))
     assert "2 chains of 5 draws, Mixing" in repr(posterior)
     np.testing.assert_array_equal(posterior.n_controllers, posterior.labels.max(axis=2) + 1)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_an_interval_leaves_as_much_out_on_either_side(level):
+    """Where nothing was seen a controller is Dir(α), so each probability is Beta(α, (A - 1)α)."""
+    posterior = made_up(PLANE, Static(), n_draws=2000)
+    found = posterior.policy(QUERIES[:1] + 50.0, interval=level)
+    right = beta(0.7, (PLANE.n_actions - 1) * 0.7).ppf([(1 - level) / 2, (1 + level) / 2])
+    np.testing.assert_allclose(found.low[0], right[0], atol=0.03)
+    np.testing.assert_allclose(found.high[0], right[1], atol=0.03)
 
 
 def test_draws_cannot_be_overwritten():
