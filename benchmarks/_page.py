@@ -68,11 +68,12 @@ def _about(entries: dict[str, Any]) -> list[str]:
         dates = sorted({e["date"][:10] for e in own})
         when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
         minutes = sum(e["seconds"] for e in own) / 60
+        many = "benchmark" if len(own) == 1 else "benchmarks"
         versions = ", ".join(f"{name} {machine[name]}" for name in _results.VERSIONS)
         lines.append(
             f"Measured {when} on {machine['processor']}, {machine['cores']} cores, "
             f"{machine['memory_gb']} GB, {machine['system']}; Python {machine['python']}, "
-            f"{versions}. {len(own)} benchmarks, {minutes:.0f} minutes in all."
+            f"{versions}. {len(own)} {many}, {minutes:.0f} minutes in all."
         )
     return lines
 
