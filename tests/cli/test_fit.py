@@ -1,7 +1,9 @@
 """`onlooker fit`: from a file of tracks to a stored posterior, stopped and resumed."""
 
+import errno
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from small_runs import assert_same_draws, walk
 
-from onlooker import Demonstrations, Posterior, sampling
+from onlooker import Demonstrations, Posterior, files, sampling
 from onlooker.cli import main
 from onlooker.diagnostics import AtBound, Settled
 from onlooker.dynamics import GeographicDynamics, TabularDynamics
@@ -20,6 +22,7 @@ from onlooker.explorer.run import read as read_view
 from onlooker.findings.record import Record, remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.runs import store
 from onlooker.worlds import CircularMotion
 
 SMALL = ["--draws", "8", "--tune", "3", "--chains", "2", "--jobs", "1"]
@@ -231,6 +234,30 @@ def test_coordinates_of_integer_states_come_from_a_file(ring, tmp_path):
 
 
 # -- stopped, resumed, refused --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draws", [[], ["--until-converged", "--max-minutes", "0.001"]])
+def test_where_draws_could_not_be_stored_the_last_words_say_so(
+    draws, tracks, tmp_path, monkeypatch
+):
+    words = ("fit", tracks, "--states", "x,y", "--trajectory", "id", "--time", "t",
+             *(SMALL if not draws else [*SMALL[2:], *draws]), "--output", tmp_path)  # fmt: skip
+
+    def write(path, arrays):
+        if path.name.startswith("part"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        files.write_arrays(path, arrays)
+
+    with monkeypatch.context() as full:
+        full.setattr(store, "write_arrays", write)
+        result = run(*words)
+    assert result.exit_code == 1
+    assert "Consensus partition" in result.stdout  # what was found is said all the same
+    assert "Stored in" not in result.output
+    assert f"{tmp_path} holds 0 of " in result.stderr
+    again = run(*words, "--resume")
+    assert again.exit_code == 0, again.output
+    assert f"Stored in {tmp_path}" in again.stdout
 
 
 def test_a_resumed_command_ends_with_the_draws_of_an_unbroken_one(tracks, tmp_path):

@@ -145,6 +145,7 @@ def _given(options: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     from onlooker.findings import words
+    from onlooker.reading.tracks import counted
 
     found = words.findings(run, progress=True)
     for note in run.notes:
@@ -156,9 +157,17 @@ def _print_findings(run: Any, notify: Any, as_json: bool) -> None:
     notify(words.format_convergence(found["convergence"]))
     for line in words.format_bounds(run, found["at_bounds"]):
         notify(line)
-    notify(f"Stored in {run.path}. Next: onlooker report {run.path}")
+    n_draws, n_stored = run.posterior.n_draws, run.n_stored
+    if n_stored >= n_draws:
+        notify(f"Stored in {run.path}. Next: onlooker report {run.path}")
     if as_json:
         record = run.record
         about = {"account": record.account, "explained": record.explained}
         about |= {"held_out": record.held_out, "state": record.state, "advice": record.advice}
         print_json({"run": str(run.path), **about, **found})
+    if n_stored < n_draws:
+        raise click.ClickException(
+            f"{run.path} holds {n_stored:,} of {counted(n_draws, 'draw')} per chain: the rest "
+            "could not be stored. With space on the disk, the same command with --resume draws "
+            "them again"
+        )

@@ -33,6 +33,7 @@ from onlooker.runs.header import (
 )
 from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
+from onlooker.runs.store import stored_draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,6 +125,14 @@ class OpenedRun:
         posterior, header = self.posterior, self.header
         whole = posterior.n_draws >= header["draws"] and posterior.n_chains >= header["chains"]
         return "finished" if whole and posterior.ended != "auto" else "stopped"
+
+    @property
+    def n_stored(self) -> int:
+        """Draws that the store holds of every chain; fewer than were made if a disk was full."""
+        if self.path is None or not self.path.is_dir():
+            return self.posterior.n_draws
+        schedule, chains = self.posterior.schedule, self.posterior.chain_ids
+        return min(stored_draws(self.path, schedule, int(chain)) for chain in chains)
 
     @property
     def progress(self) -> str:

@@ -163,7 +163,9 @@ def fit(
             **_options(model),
         )
     run = OpenedRun.of(posterior, before or record, output)
-    return run if run.state == "finished" else OpenedRun.read(output)  # the store may have more
+    if run.state == "finished" or run.n_stored < posterior.n_draws:
+        return run
+    return OpenedRun.read(output)  # which may have more draws
 
 
 def set_aside(

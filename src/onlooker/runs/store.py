@@ -223,6 +223,12 @@ def folder_of(store: Path, chain: int) -> Path:
     return store / f"chain-{chain:03d}"
 
 
+def stored_draws(store: Path, schedule: Schedule, chain: int) -> int:
+    """How many draws of a chain are in a store, by the names of its parts."""
+    sweeps = (int(part.stem[5:]) for part in folder_of(store, chain).glob("part-*.npz"))
+    return schedule.kept(max(sweeps, default=0))
+
+
 # -- the store ------------------------------------------------------------------------------------
 
 
