@@ -1,9 +1,12 @@
 """What the default model chooses from the tracks."""
 
+import inspect
+
 import numpy as np
 import pytest
 
-from onlooker import Demonstrations, Problem
+from onlooker import Demonstrations, PolicyRecognizer, Problem, sample
+from onlooker.cli.fit import fit
 from onlooker.defaults import WITH_LANDMARKS, Sizes, default_model, default_nodes, default_sizes
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import CONCENTRATION
@@ -23,6 +26,20 @@ def test_many_states_get_landmarks_and_more_and_shorter_chains():
     assert default_sizes(problem) == WITH_LANDMARKS
     few = Problem.from_demonstrations(MANY[:1], COMPASS)
     assert default_sizes(few) == Sizes(4, 500, 1000)
+
+
+def test_what_is_not_said_means_the_same_everywhere():
+    asked = inspect.signature(sample).parameters
+    sizes = Sizes(*(asked[name].default for name in Sizes._fields))
+    assert sizes == default_sizes(Problem.from_demonstrations(MANY[:1], COMPASS))
+    for option in fit.params:
+        if option.name in Sizes._fields:
+            assert f"[default: {asked[option.name].default}]" in option.help
+    shared = inspect.signature(PolicyRecognizer).parameters
+    given = {name for name in shared.keys() & asked.keys() if shared[name].default is not None}
+    assert given == {"collapsed", "thin", "progress", "resume", "max_minutes"}
+    for name in given - {"progress"}:
+        assert shared[name].default == asked[name].default, name
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,19 @@ def test_densities_and_means_are_those_of_scipy(prior, reference):
     assert isinstance(prior, Prior)
 
 
+@pytest.mark.parametrize(
+    ("prior", "inside", "outside"),
+    [
+        (Exponential(7.0), [0.0], [-5e-324]),
+        (Gamma(2.5, 4.0), [5e-324], [0.0]),
+        (LogUniform(0.01, 30.0), [0.01, 30.0], [0.01 - 1e-15, 30.0 + 1e-13]),
+    ],
+)
+def test_the_support_ends_where_it_should(prior, inside, outside):
+    assert all(prior.logpdf(value) > -math.inf for value in inside)
+    assert all(prior.logpdf(value) == -math.inf for value in outside)
+
+
 @pairs
 def test_draws_follow_the_density(prior, reference):
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import onlooker
 
 SOURCE = Path(onlooker.__file__).parent
 ROOMS = """
-    _version checks files stopping warnings hyper geography progress compiled gibbs
+    _version blocks checks files stopping warnings hyper geography progress compiled gibbs
     reading demonstrations datasets
     dynamics planning metrics worlds repertoire missing problem
     partitions inference runs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_runs import PRIORS, plane_problem, quick
 
-from onlooker import Problem, checks
+from onlooker import Demonstrations, Problem, checks
 from onlooker.checks import machine_memory, require_memory
 from onlooker.hyper import LogUniform
 from onlooker.inference.draws import Draws
@@ -22,6 +22,11 @@ WIDE = [
     Potts(3, decay=GaussianDecay(1e3), n_neighbors=None),
     DistanceDependent(n_neighbors=49_999),
 ]
+
+
+def peak_memory():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @pytest.fixture
@@ -41,17 +46,38 @@ def large_problem():
 def test_a_reach_across_fifty_thousand_states_is_refused_before_it_is_tried(
     prior, large_problem, laptop
 ):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     with pytest.raises(ValueError, match=r"would take about [\d,.]+ GB.*n_neighbors=100"):
         quick(large_problem, prior)
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit < 10**9
+    assert peak_memory() - before < 10**9
 
 
 @pytest.mark.parametrize("prior", [Uniform(10**10), Mixing(10**10), Potts(10**10)])
 def test_ten_billion_clusters_are_refused(prior, laptop):
     with pytest.raises(ValueError, match=r"n_clusters=10,000,000,000 would take about 1,600\.0 GB"):
         quick(PROBLEM, prior)
+
+
+class Ring:
+    """Ten billion places, by no table."""
+
+    n_states, n_actions = 10**10, 2
+
+    def log_likelihood(self, states, next_states):
+        moves = np.subtract(next_states, states)[:, None] % self.n_states
+        return np.where(moves == [1, self.n_states - 1], 0.0, -np.inf)
+
+    def sample(self, states, actions, rng):
+        return (states + 1 - 2 * np.asarray(actions)) % self.n_states
+
+
+def test_nodes_for_ten_billion_states_are_refused(laptop):
+    demos = Demonstrations([np.arange(5), np.arange(10**10 - 5, 10**10)])
+    before = peak_memory()
+    with pytest.raises(ValueError, match=r"10,000,000,000 nodes would take.*nodes='visited'"):
+        Problem.from_demonstrations(demos, Ring(), nodes="all")
+    assert peak_memory() - before < 10**9
+    assert Problem.from_demonstrations(demos, Ring()).n_nodes == 10
 
 
 def test_a_billion_draws_are_refused_before_anything_is_stored(laptop, tmp_path):

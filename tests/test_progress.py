@@ -105,6 +105,16 @@ def test_a_log_hears_of_the_end_wherever_that_is_but_not_after_an_error(clock, m
     assert log.getvalue().count("\n") == 1
 
 
+def test_a_log_hears_of_the_end_once(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 10) as shown:
+        shown.start()
+        clock[0] += 1
+        for _ in range(3):
+            shown.update(10)
+    assert len(log.getvalue().splitlines()) == 1
+
+
 def test_a_log_hears_of_a_compilation_only_if_there_was_one(clock, monkeypatch):
     log = screen(monkeypatch)
     for seconds, line in ((0.5, ""), (30.0, "compiling, once: took 30.0 s")):

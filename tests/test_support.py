@@ -1,7 +1,9 @@
 """Helpers of the tests: what they may import, and what they do with numba's cache."""
 
 import ast
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import mutants
 import pytest
 
 import onlooker
+from onlooker import compiled
 from onlooker.compiled import clear_stale
 
 TESTS = Path(__file__).parent
@@ -137,8 +140,11 @@ def package(tmp_path):
 
 
 @pytest.mark.parametrize("edited", ["two/kernels.py", "plain.py"], ids=["kernels", "their types"])
-def test_an_edit_in_one_room_clears_the_kernels_of_all(package, edited):
-    os.utime(package / edited)
+@pytest.mark.parametrize("age", [0, 10], ids=["the same tick of the clock", "later"])
+def test_an_edit_in_one_room_clears_the_kernels_of_all(package, edited, age):
+    for path in package.rglob("*.nb?"):
+        os.utime(path, (50, 50))
+    os.utime(package / edited, (50 + age, 50 + age))
     clear_stale(package)
     assert list(package.rglob("*.nb?")) == []
     assert len(kernels.missing(package)) == 2
@@ -184,3 +190,62 @@ def test_kernels_that_numba_keeps_elsewhere_are_cleared_too(tmp_path, told):
     os.utime(package / "types.py", (2**31, 2**31))
     python(clear)
     assert list(cache.rglob("*.nb?")) == []
+
+
+# -- where there can be no cache ------------------------------------------------------------------
+
+OURS = KERNEL.replace("from numba", "from onlooker.compiled").replace(
+    "cache=True", "cache=True, nogil=True"
+)
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Import a module with a kernel, as often as one likes, each time as if in a new process."""
+    (tmp_path / "made.py").write_text(OURS.replace("f(1)", ""))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setattr(compiled.config, "CACHE_DIR", "")
+
+    def load():
+        monkeypatch.setattr(compiled, "_warned", [])
+        spec = importlib.util.spec_from_file_location("made", tmp_path / "made.py")
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+        return made
+
+    return load
+
+
+def spoil(folder):
+    """Put a file where the folder should be: not even root can write into it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_text("")
+
+
+def test_where_no_directory_can_be_written_kernels_are_compiled_all_the_same(module, tmp_path):
+    spoil(tmp_path / "__pycache__")
+    spoil(tmp_path / "user")
+    made = module()
+    with pytest.warns(RuntimeWarning, match="cannot be stored.*NUMBA_CACHE_DIR") as caught:
+        assert [made.f(1), made.f(1.5)] == [2, 2.5]  # two kernels
+    assert len(caught) == 1
+
+
+def test_where_storing_fails_kernels_are_used_all_the_same(module, tmp_path):
+    made = module()
+    spoil(tmp_path / "__pycache__")
+    with pytest.warns(RuntimeWarning, match=rf"cannot be stored \({tmp_path}") as caught:
+        assert [made.f(1), made.f(1.5)] == [2, 2.5]
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("rest", [0, 40])
+def test_torn_kernels_are_compiled_and_stored_again(module, tmp_path, suffix, rest):
+    assert module().f(1) == 2
+    (torn,) = (tmp_path / "__pycache__").glob(f"*.{suffix}")
+    torn.write_bytes(torn.read_bytes()[:rest])
+    for hits in (0, 1):
+        again = module()
+        assert again.f(1) == 2
+        assert sum(again.f.stats.cache_hits.values()) == hits

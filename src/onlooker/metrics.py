@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from onlooker.blocks import slices_of
+
 __all__ = ["circular_emd", "planar_emd"]
 
 Floats = NDArray[np.float64]
@@ -48,9 +50,7 @@ def circular_emd(p: ArrayLike, q: ArrayLike, circumference: float = 2 * np.pi) -
     p_ = np.broadcast_to(p_, shape).reshape(-1, n)
     q_ = np.broadcast_to(q_, shape).reshape(-1, n)
     total = np.empty(len(p_))
-    step = max(1, _BLOCK_ENTRIES // n)
-    for start in range(0, len(p_), step):
-        rows = slice(start, start + step)
+    for rows in slices_of(len(p_), n, _BLOCK_ENTRIES):
         flow = p_[rows] - q_[rows]
         np.cumsum(flow, axis=-1, out=flow)
         # Σ|F − median| is the sum of the upper half less the sum of the lower half.

@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from naive_anomaly import peaks, statistics
+from naive_anomaly import peaks, rank, statistics
 from scipy.integrate import quad
 from scipy.stats import false_discovery_control, norm
 from scored_walks import COMPASS, Simulated, east, eastward, score_east, walk
 from small_runs import PRIORS, made_up, plane_problem, ring_dynamics, ring_problem
 
 from onlooker import Demonstrations
-from onlooker.anomaly import _kernels, _predictive, score, score_policy
+from onlooker.anomaly import _kernels, _replicates, score, score_policy
 from onlooker.anomaly._changes import locate, onset_posterior
+from onlooker.blocks import slices_of
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 
 # -- kernels and their twins --------------------------------------------------------------------
@@ -30,6 +31,23 @@ def test_statistics_equal_those_of_the_twin():
     steps = (action_surprise, noise_surprise, *sds, repeats)
     _kernels.statistics(*steps, offsets, 2.5, 0.5, out)
     np.testing.assert_allclose(out, statistics(*steps, offsets, 2.5, 0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
+def test_ranks_equal_those_of_the_twin(scale):
+    rng = np.random.default_rng(3)
+    tracks = scale * rng.normal(size=(40, 25, 5)).round(1)  # many ties
+    tracks[..., 4] = rng.integers(3, size=(40, 25))
+    tracks[3, 4, 0] = np.inf
+    got = _replicates.rank(tracks[0], tracks[1:])
+    want = [rank(tracks[0, k], tracks[1:, k]) for k in range(25)]
+    np.testing.assert_allclose(got, want)
+    assert len(np.unique(got[:, 5])) > 10
+
+
+def test_a_track_that_equals_all_others_is_not_odd():
+    same = np.full((8, 1, 5), 0.1)
+    np.testing.assert_array_equal(_replicates.rank(same[0], same[1:]), np.ones((1, 6)))
 
 
 def test_peaks_equal_those_of_the_twin():
@@ -112,7 +130,7 @@ def test_sums_over_next_states_equal_a_plain_loop(ring):
 
 def test_sums_do_not_depend_on_how_many_steps_memory_holds(ring, monkeypatch):
     whole = score(ring, RING_WALKS, random_state=0).steps
-    monkeypatch.setattr(_predictive.slices_of, "__defaults__", (12,))
+    monkeypatch.setattr(slices_of, "__defaults__", (12,))
     parts = score(ring, RING_WALKS, random_state=0).steps
     for name in ("expected", "sd", "p_value", "action_surprise", "noise_surprise"):
         np.testing.assert_allclose(getattr(whole, name), getattr(parts, name), err_msg=name)
@@ -252,7 +270,7 @@ def test_the_same_seed_gives_the_same_bits():
 def test_small_memory_changes_no_verdict(monkeypatch):
     tracks = [walk([4] * 20), *eastward(20, 3)]
     monkeypatch.setattr("onlooker.anomaly._replicates.ENTRIES", 1)  # one trajectory at a time
-    monkeypatch.setattr(_predictive.slices_of, "__defaults__", (1,))  # one replicate at a time
+    monkeypatch.setattr(slices_of, "__defaults__", (1,))  # one replicate at a time
     found = score_east(tracks, n_replicates=50, max_replicates=50).trajectories
     assert found.p_value[0] == pytest.approx(1 / 51)
     assert (found.p_value[1:] > 0.05).all()

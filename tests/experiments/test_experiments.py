@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from onlooker.experiments import NAMES, controllers, grid, learning_curves, load, partition
 from onlooker.experiments.results import reproduce
@@ -41,12 +43,33 @@ def rows_of(name, config, run):
     return finished.rows
 
 
+@pytest.fixture
+def figures(monkeypatch):
+    """The figures that are saved."""
+    saved, save = [], Figure.savefig
+
+    def remember(figure, *args, **options):
+        saved.append(figure)
+        save(figure, *args, **options)
+
+    monkeypatch.setattr(Figure, "savefig", remember)
+    return saved
+
+
+def unnamed(figure):
+    """Labels of what is drawn that no legend of the figure holds."""
+    legends = [ax.get_legend() for ax in figure.axes] + figure.legends
+    named = {text.get_text() for legend in legends if legend for text in legend.get_texts()}
+    return {label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]} - named
+
+
 @pytest.mark.parametrize("name", OF_EACH_KIND)
-def test_every_experiment_runs_and_draws(name, tmp_path):
+def test_every_experiment_runs_and_draws(name, tmp_path, figures):
     outcome = reproduce(load(name), tiny(name), tmp_path, progress=False)
     assert not outcome.failures, outcome.failures[0].error
     assert (outcome.folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
     assert (outcome.folder / f"{name}.svg").exists()
+    assert not any(unnamed(figure) for figure in figures)
     assert set(outcome.table["run"]) == {0, 1}
     for claim in load(name).claims(outcome.table, tiny(name)):
         assert claim.holds in (True, False, None)
@@ -86,11 +109,14 @@ def test_iteration_zero_comes_before_any_sweep():
     assert start["mixture"] == pytest.approx(1.388, abs=0.012)
 
 
-def test_the_ddcrp_has_learned_after_ten_sweeps():
-    rows = learning_curves.run_one(
-        load("learning-curves").config(iterations=10, models=("ddCRP",)), 0
-    )
+def test_the_ddcrp_has_learned_after_ten_sweeps_and_is_drawn(tmp_path, figures):
+    config = load("learning-curves").config(iterations=10, models=("ddCRP",))
+    rows = learning_curves.run_one(config, 0)
     assert rows[10]["error"] < 0.75  # 0.49 ± 0.05 by the reference; untrained 1.396
+    learning_curves.plot(pd.DataFrame(rows).assign(run=0), tmp_path, config)
+    named = [text.get_text() for text in figures[0].legends[0].get_texts()]
+    assert named == ["ddCRP", "uniform policy"]
+    assert not unnamed(figures[0])
 
 
 def test_controllers_are_drawn_under_both_priors():
@@ -99,10 +125,14 @@ def test_controllers_are_drawn_under_both_priors():
     assert all(row["nu"] > 0 and row["controllers"] >= 1 for row in rows)
 
 
-def test_the_partition_covers_the_plane():
+def test_the_partition_covers_the_plane_and_legends_name_all_that_is_drawn(tmp_path, figures):
     config = tiny("partition")
-    rows = [row for row in partition.run_one(config, 0) if row["kind"] == "grid"]
-    np.testing.assert_array_equal([[row["x"], row["y"]] for row in rows], config.points())
+    table = pd.DataFrame(partition.run_one(config, 0)).assign(run=0)
+    grid_rows = table[table["kind"] == "grid"]
+    np.testing.assert_array_equal(grid_rows[["x", "y"]], config.points())
+    partition.plot(table, tmp_path, config)
+    assert len(figures[0].axes[0].get_legend().get_texts()) == 3
+    assert not unnamed(figures[0])
 
 
 def test_the_policy_of_the_grid_is_in_the_order_of_the_states():

@@ -12,6 +12,7 @@ from small_runs import made_up, plane_problem, quick, ring_problem
 
 from onlooker import Demonstrations, Problem, anomaly
 from onlooker.dynamics import DisplacementDynamics
+from onlooker.explorer import query
 from onlooker.explorer.compare import compare
 from onlooker.explorer.overview import overview
 from onlooker.explorer.packing import pack, to_json, unpack, zipped
@@ -28,6 +29,15 @@ STORES = Path(__file__).parents[1] / "golden" / "stores"
 def made_up_view(problem=None, prior=None, **options):
     posterior = made_up(problem or plane_problem(), prior or DistanceDependent(), **options)
     return RunView(OpenedRun.of(posterior))
+
+
+def test_warming_up_asks_for_a_node_and_for_a_place_that_is_none(monkeypatch):
+    asked = []
+    monkeypatch.setattr(query, "at_state", lambda view, state: asked.append(state))
+    view = made_up_view()
+    query.warm_up(view)
+    nodes = view.posterior.problem.states.tolist()
+    assert [state in nodes for state in asked] == [True, False]
 
 
 # -- a place ----------------------------------------------------------------------------------

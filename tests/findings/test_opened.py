@@ -10,8 +10,9 @@ import pytest
 from bare import bare_problem
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Demonstrations, Posterior
+from onlooker import Demonstrations, Posterior, Problem
 from onlooker.consensus import search
+from onlooker.dynamics import DisplacementDynamics
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import Record
 from onlooker.partitions import ChineseRestaurant, DistanceDependent
@@ -52,6 +53,15 @@ def test_a_saved_file_and_a_run_in_memory_have_no_names_but_all_else():
     run = OpenedRun.of(made_up(plane_problem(), DistanceDependent()))
     assert run.axes == ["x", "y"]
     assert run.state == "finished"
+
+
+def test_digits_follow_from_steps_and_not_from_where_the_next_trajectory_begins():
+    starts = 100.0 * np.arange(4)[:, None, None] * np.array([1.0, -1.0])
+    tracks = list(starts + np.array([[0.0, 0.0], [0.003, 0.3]]))  # a step each
+    dynamics = DisplacementDynamics(np.array([[0.003, 0.3], [0.0, 0.0]]), 0.1)
+    problem = Problem.from_demonstrations(Demonstrations(tracks), dynamics)
+    run = OpenedRun.of(made_up(problem, ChineseRestaurant()))
+    assert run.decimals == [4, 2]  # for a twentieth of a step
 
 
 def test_places_on_earth_have_their_names_and_units(store):

@@ -12,6 +12,7 @@ from small_runs import assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior
 from onlooker.inference import cluster
+from onlooker.inference.cluster import _next_block
 from onlooker.partitions import DistanceDependent, Mixing
 from onlooker.warnings import ChainFailedWarning
 
@@ -36,6 +37,13 @@ def client():
         distributed.Client(made) as connected,
     ):
         yield connected
+
+
+def test_blocks_take_about_a_second_and_change_by_no_more_than_four_times():
+    assert _next_block(8, 1e-3) == 32
+    assert _next_block(8, 0.5) == 16
+    assert _next_block(8, 1e9) == 2
+    assert _next_block(1, 1e9) == 1  # a sweep that takes minutes is lost alone with its worker
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from fuzz import PRIORS, PROBLEMS, sparse_problem
 from small_runs import plane_problem, quick
 
 from onlooker import Posterior
+from onlooker.blocks import slices_of
 from onlooker.files import DamagedFileError, parse_json, read_array, read_arrays
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
@@ -180,7 +181,7 @@ def test_draws_that_no_chain_makes_are_refused(saved, tmp_path, name, change):
 
 
 def test_long_draws_are_checked_piece_by_piece(monkeypatch):
-    monkeypatch.setattr(checking, "_CHUNK", 3)
+    monkeypatch.setattr(slices_of, "__defaults__", (3,))
     labels = np.array([[0, 1, 2], [0, 0, 1], [0, 2, 1]])
     checking._check_numbering("labels", labels[:2])
     with pytest.raises(ValueError, match="first appearance"):

@@ -43,3 +43,20 @@ def peaks(values, offsets, slack):
         height.append(max(levels))
         end.append(int(np.argmax(levels)) if max(levels) > 0 else -1)
     return height, end
+
+
+def rank(observed, pool):
+    """Twin of `_replicates.rank`, for one track."""
+    tracks = [list(observed), *map(list, pool)]
+    columns = list(zip(*tracks, strict=True))
+    first, standing_out = [], []
+    for track in tracks:
+        places = [sum(o >= x for o in c) for x, c in zip(track, columns, strict=True)]
+        first.append(min(places))
+        finite = [(max(min(x, 1e9), -1e9), np.clip(c, -1e9, 1e9))
+                  for x, c in zip(track, columns, strict=True)]  # fmt: skip
+        standing_out.append(max((x - c.mean()) / max(c.std(), 1e-9) for x, c in finite))
+    as_odd = sum((f, -s) <= (first[0], -standing_out[0])
+                 for f, s in zip(first, standing_out, strict=True))  # fmt: skip
+    places = [sum(o >= x for o in c) for x, c in zip(tracks[0], columns, strict=True)]
+    return [count / len(tracks) for count in (*places, as_odd)]

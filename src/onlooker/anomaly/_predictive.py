@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array
 
-ENTRIES = 1 << 21  # numbers in a table at a time
-_BLOCK = 1 << 17  # the same of log-likelihoods: what stays in the cache is done twice as fast
+ENTRIES = 1 << 21  # steps of replicates at a time
+_BLOCK = 1 << 17  # log-likelihoods at a time: what stays in the cache is done twice as fast
 MIN_EXCEEDANCES = 10  # exceedances below which a Monte Carlo p-value is worth more replicates
 GROWTH = 5  # times as many replicates in each further round
 
@@ -222,13 +223,6 @@ def draw_from(cumulative: Array, rows: Array, rng: np.random.Generator) -> Array
     for part in slices_of(len(rows), cumulative.shape[1], _BLOCK):
         actions[part] = draw_actions(cumulative[rows[part]], rng)
     return actions
-
-
-def slices_of(n: int, width: int, entries: int = ENTRIES) -> Iterator[slice]:
-    """Slices of n rows of `width` numbers that memory should hold at a time."""
-    size = max(1, entries // width)
-    for start in range(0, n, size):
-        yield slice(start, min(n, start + size))
 
 
 def replicate_rounds(n_replicates: int, most: int) -> Iterator[int]:

@@ -217,7 +217,8 @@ def rank(observed: Array, pool: Array) -> Array:
     Takes oddities ``(k, 5)`` and those of others ``(R, k, 5)``. The smallest of a track's five
     ranks is itself ranked among the smallest of each other track, so it needs no correction. Many
     are first in one of five; among those that tie, the one that stands out by more standard
-    deviations is the odder. All tracks are treated alike, the one that is judged included.
+    deviations is the odder. All tracks are treated alike, the one that is judged included; equal
+    ones tie, so oddities must be free of rounding errors.
     """
     from scipy.stats import rankdata
 
@@ -229,5 +230,5 @@ def rank(observed: Array, pool: Array) -> Array:
     mean, sd = finite.mean(axis=0), finite.std(axis=0)
     standing_out = ((finite - mean) / np.maximum(sd, 1e-9)).max(axis=-1)
     as_odd = smallest < smallest[0]
-    as_odd |= (smallest == smallest[0]) & (standing_out >= standing_out[0] - 1e-9)
+    as_odd |= (smallest == smallest[0]) & (standing_out >= standing_out[0])
     return np.column_stack([beyond[0] / n, as_odd.mean(axis=0)])

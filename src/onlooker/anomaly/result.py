@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array, one_of
 
 if TYPE_CHECKING:
@@ -280,7 +281,6 @@ class AnomalyScores:
         per step, so that scores of long ones lie farther from 0. The mean per step, over the
         nominal trajectories and the one that is judged, is taken out first.
         """
-        from onlooker.anomaly._predictive import slices_of
         from onlooker.anomaly._replicates import oddities, rank
 
         mine, pool = _statistics(self.trajectories), _statistics(nominal.trajectories)

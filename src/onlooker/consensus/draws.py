@@ -23,9 +23,8 @@ class Unique:
         self.inverse = np.array([number[key] for key in keys])
         self.labels = np.ascontiguousarray(labels[[first[key] for key in number]])
         self.counts = np.bincount(self.inverse)
-        self.index = kernels.PartitionDraws(
-            *kernels.index_draws(self.labels), self.counts / self.counts.sum()
-        )
+        members, start, offset = kernels.index_draws(self.labels)
+        self.index = kernels.PartitionDraws(members, start, offset, self.counts / self.counts.sum())
 
 
 def co_clustering(draws: ArrayLike, dtype: DTypeLike = np.float64) -> NDArray[Any]:

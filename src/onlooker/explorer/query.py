@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array
 from onlooker.explorer.view import RunView
 from onlooker.prediction.controllers import LEVEL
@@ -68,9 +69,7 @@ def shares_at_nodes(view: RunView, n: int) -> tuple[Array, Array]:
     n = min(n, k)
     likely = np.empty((n_nodes, n), dtype=np.int64)
     share = np.empty((n_nodes, n))
-    some = max(1, _MAX_COUNTED // max(k, len(names.labels)))
-    for start in range(0, n_nodes, some):
-        part = slice(start, start + some)
+    for part in slices_of(n_nodes, max(k, len(names.labels)), _MAX_COUNTED):
         parents = names.parents[names.first[:-1, None] + names.labels[:, part]]
         counts = np.zeros((parents.shape[1], k), dtype=np.int32)
         np.add.at(counts, (np.arange(len(counts)), parents), 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array
 from onlooker.consensus.search import n_searches
 from onlooker.demonstrations import Demonstrations
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 REFINEMENT = 20 + n_searches()
 """What `RunView.refine` advances a progress by."""
 _PROVISIONAL = 100  # draws of a run that still grows from which its consensus is sought
-_WEIGHTS = 1 << 22  # weights of behaviours held at a time
 _SPREAD_DRAWS = 100  # draws by which the spread is estimated where there is a repertoire
 _MAX_SCORED = 200_000  # steps that are scored
 _EPOCHS = itertools.count(1)
@@ -219,9 +219,7 @@ class RunView:
                 thetas.append(theta[clusters.first[row] : clusters.first[row + 1]].copy())
                 labels.append(clusters.labels[row])
         out = np.empty(problem.n_nodes)
-        at_once = max(1, _WEIGHTS // (len(thetas) * problem.n_behaviours))
-        for start in range(0, problem.n_nodes, at_once):
-            part = slice(start, start + at_once)
+        for part in slices_of(problem.n_nodes, len(thetas) * problem.n_behaviours):
             weights = np.stack([t[own[part]] for t, own in zip(thetas, labels, strict=True)])
             drawn = problem.to_actions(problem.states[part], weights)
             out[part] = np.sqrt(drawn.var(axis=0).sum(axis=1))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import geography
+from onlooker.blocks import slices_of
 from onlooker.checks import Array, Setting, positive_integer, require_memory
 from onlooker.partitions.decay import Decay
 from onlooker.partitions.places import (
@@ -335,11 +336,9 @@ class Geometry:
             distance, index = self._tree.query(self._nodes, k=k + 1, p=self.norm)
             return _drop_self(index, self.from_norm(distance))
         indices, distances = [], []
-        block = max(1, _CHUNK // n)
-        for start in range(0, n, block):
-            stop = min(n, start + block)
-            rows = self.rows(slice(start, stop)).copy()
-            rows[np.arange(stop - start), np.arange(start, stop)] = np.inf
+        for block in slices_of(n, n, _CHUNK):
+            rows = self.rows(block).copy()
+            rows[np.arange(len(rows)), np.arange(n)[block]] = np.inf
             chosen = np.argsort(rows, axis=1, kind="stable")[:, :k]
             indices.append(chosen)
             distances.append(np.take_along_axis(rows, chosen, axis=1))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array
 from onlooker.planning.bellman import check_discount
 from onlooker.planning.transitions import as_transitions
 
-_ENTRIES = 1 << 22  # numbers held at a time
 _ACCURACY = 1e-10  # of the values, of the largest
 _TIE = (1e-6, 1e-9)  # of a state's value, and of the largest: actions this close are equally good
 _MAX_ITER = 10_000
@@ -27,9 +27,7 @@ def goal_actions(T: Any, goals: Array, discount: float) -> Array:
     move = as_transitions(T)
     gamma = check_discount(discount)
     best = np.empty((len(goals), move.n_states, move.n_actions), dtype=bool)
-    step = max(1, _ENTRIES // (move.n_states * move.n_actions))
-    for start in range(0, len(goals), step):
-        part = slice(start, start + step)
+    for part in slices_of(len(goals), move.n_states * move.n_actions):
         best[part] = _solve(move, np.asarray(goals[part]), gamma)
     return best
 

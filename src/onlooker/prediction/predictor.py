@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array, positive_integer, read_only
 from onlooker.demonstrations import as_states, distinct_states
 from onlooker.inference.draws import Draws
@@ -558,9 +559,7 @@ class Predictor:
 
     def _parts(self, n: int, cost: int = 0) -> Iterator[slice]:
         """Slices of `n` states that need no more numbers at a time than memory should hold."""
-        step = max(1, _ENTRIES // max(cost, self.problem.n_nodes, len(self.draws)))
-        for start in range(0, n, step):
-            yield slice(start, min(n, start + step))
+        return slices_of(n, max(cost, self.problem.n_nodes, len(self.draws)), _ENTRIES)
 
 
 def _kind(states: Array) -> str:

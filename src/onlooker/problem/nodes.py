@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from onlooker.checks import Array, as_array, positive_integer, read_only
+from onlooker.checks import Array, as_array, positive_integer, read_only, require_memory
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MANY = 2_000
 """Distinct states from which on landmarks stand for them by default."""
 MAX_LANDMARKS = 3_000
+_PER_NODE = 100  # bytes, of a problem and one chain with the leanest prior
 
 
 class Places(Protocol):
@@ -118,6 +119,7 @@ def node_states(demos: Demonstrations, nodes: Any, n_states: int | None) -> tupl
             raise ValueError(
                 "nodes='all' needs a finite state space; give the extra states as an array instead"
             )
+        require_memory(_PER_NODE * n_states, f"{n_states:,} nodes", "use nodes='visited'")
         return np.arange(n_states), demos.states
     extra = as_array("nodes", nodes)
     if not demos.is_discrete and extra.ndim == 1 and extra.dtype.kind in "iu":

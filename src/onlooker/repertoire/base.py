@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array, as_policy, stored_array
 from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.dynamics.actions import action_names
 from onlooker.gibbs.arrays import smallest_int
-
-ENTRIES = 1 << 22  # probabilities held at a time
 
 
 @dataclass(frozen=True)
@@ -285,9 +284,7 @@ class Policies:
 
     def chunks(self, n: int, times: int = 1) -> Iterator[slice]:
         """Slices of `n` states whose policies memory should hold `times` over."""
-        step = max(1, ENTRIES // (self.n_behaviours * self.n_actions * times))
-        for start in range(0, n, step):
-            yield slice(start, min(n, start + step))
+        return slices_of(n, self.n_behaviours * self.n_actions * times)
 
     def __call__(self, states: Array) -> Array:
         """``(n, B, A)``: ``π_b(a | s)``; for many states see `chunks`."""
@@ -337,9 +334,7 @@ class Policies:
                     weights = np.exp(logs - logs.max(axis=2, keepdims=True))
             running = np.cumsum(weights, axis=2)
             place = np.arange(len(running))
-            step = max(1, ENTRIES // running[:, 0].size)
-            for start in range(0, len(behaviours), step):
-                some = slice(start, start + step)
+            for some in slices_of(len(behaviours), running[:, 0].size):
                 rows: Array = running[place, behaviours[some, chunk]]
                 top = rows[:, :, -1]
                 target = np.minimum(uniforms[some, chunk] * top, np.nextafter(top, 0.0))
@@ -368,9 +363,8 @@ def merge_equal(part: Part, states: Array, n_actions: int) -> Part:
     """
     block, rng = part.block, np.random.default_rng(0)
     marks = np.zeros((block.n, 2))
-    step = max(1, ENTRIES // (block.n * n_actions))
-    for start in range(0, len(states), step):
-        some = states[start : start + step]
+    for rows in slices_of(len(states), block.n * n_actions):
+        some = states[rows]
         weights = rng.random((len(some), n_actions, 2))
         marks += np.einsum("nba,nam->bm", block.policies(some), weights)
     size = np.maximum(np.abs(marks).max(axis=0), 1.0)

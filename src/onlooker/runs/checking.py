@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.blocks import slices_of
 from onlooker.checks import Array, stored_array, stored_offsets
 from onlooker.gibbs.arrays import Slots, count
 from onlooker.gibbs.state import State
@@ -22,7 +23,6 @@ from onlooker.problem import Problem
 from onlooker.reading.states import UNSEEN, between_seen
 
 _EVERY = ("labels", "log_joint")
-_CHUNK = 1 << 24  # labels looked at a time
 _LEAST, _MOST = 1e-150, 1e150  # hyper-parameters whose squares are numbers
 
 
@@ -143,9 +143,8 @@ def check_draws(draws: Draws, target: Target, lead: int) -> None:
 def _check_numbering(name: str, labels: Array) -> None:
     """Clusters and regions are numbered by first appearance: none is without a node."""
     pooled = labels.reshape(-1, labels.shape[-1])
-    step = max(1, _CHUNK // labels.shape[-1])
-    for start in range(0, len(pooled), step):
-        some = pooled[start : start + step]
+    for rows in slices_of(len(pooled), labels.shape[-1]):
+        some = pooled[rows]
         highest = np.maximum.accumulate(some, axis=1)
         if some[:, 0].any() or (some[:, 1:] > highest[:, :-1] + 1).any():
             raise ValueError(f"{name} must be numbered by first appearance")
