@@ -22,8 +22,13 @@ SHARPNESS = (0.25, 1.0, 4.0, 16.0)
 REACH = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0)
 ALONE = (None, 1e-3, 1e-2, 1e-1, 1.0)
 SHRINKAGE = (None, 3.0)
-SETTINGS = [Continuation(*each) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE)]
-"""All that are compared, the model itself among them."""
+PLAIN = Continuation(local=True)
+"""The model itself, but for distances that count by how far apart nodes lie."""
+SETTINGS = [
+    replace(PLAIN, sharpness=tau, reach=tau0, alone=star, shrinkage=kappa)
+    for tau, tau0, star, kappa in product(SHARPNESS, REACH, ALONE, SHRINKAGE)
+]
+"""All that are compared."""
 
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
@@ -80,7 +85,7 @@ def choose_continuation(
     if not isinstance(prior, Regions) or tracks is None or tracks.max() + 1 < _LEAST:
         return Chosen(kept, "")
     rng = np.random.default_rng([seed, len(tracks)])
-    plain = replace(prior, continuation=Continuation())
+    plain = replace(prior, continuation=PLAIN)
     chains = 1 if problem.landmarks is None else 2
     schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
 
@@ -99,7 +104,7 @@ def choose_continuation(
     track = of_transition[np.concatenate([left.asked for left in folds])]
     seen, unseen = np.concatenate(by_tracks, axis=1), np.concatenate(by_cells, axis=1)
     chosen = best_setting(seen, track, unseen)
-    gain = seen[chosen].mean() - seen[SETTINGS.index(Continuation())].mean()
+    gain = seen[chosen].mean() - seen[SETTINGS.index(PLAIN)].mean()
     return Chosen(SETTINGS[chosen], _words(SETTINGS[chosen], float(gain)))
 
 
@@ -296,13 +301,10 @@ def _part(problem: Problem, left: Left) -> Problem:
 
 def _words(chosen: Continuation, gain: float) -> str:
     """What was chosen, in a sentence."""
-    tried = "trajectories and parts of the state space that were left out"
-    if chosen.is_model:
-        return f"How regions go on to states that were not seen: as in the model, best on {tried}."
     alone = "as drawn" if chosen.alone is None else f"{chosen.alone:g}"
     own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
     return (
         f"How regions go on to states that were not seen: sharpness {chosen.sharpness:g}, reach "
-        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on {tried} ({gain:+.3f} per step on "
-        "trajectories)."
+        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on trajectories and parts of the state "
+        f"space that were left out ({gain:+.3f} per step on trajectories)."
     )

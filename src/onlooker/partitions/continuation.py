@@ -30,12 +30,16 @@ class Continuation:
         κ: in mean policies, a node has the frequencies of what was done there, shrunk to its
         controller as if that had been seen κ times, ``(φ_j + κ θ_k) / (n_j + κ)``; None: its
         controller's policy. Credible intervals are those of controllers.
+    local
+        Distances to a node count in units of how far apart nodes lie around it, as they always do
+        where landmarks stand for many states: where few were seen, each of them reaches farther.
     """
 
     sharpness: float = 1.0
     reach: float = 1.0
     alone: float | None = None
     shrinkage: float | None = None
+    local: bool = False
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "reach", "alone", "shrinkage"):
@@ -44,6 +48,8 @@ class Continuation:
                 continue
             if not _LEAST <= positive_number(name, value) <= _MOST:
                 raise ValueError(f"{name} must be from {_LEAST} to {_MOST}, got {value}")
+        if not isinstance(self.local, bool):
+            raise ValueError(f"local must be True or False, got {self.local!r}")
 
     @property
     def is_model(self) -> bool:
