@@ -8,6 +8,7 @@ import pytest
 from onlooker import Demonstrations, Problem
 from onlooker.choosing import continuation as choosing
 from onlooker.choosing.continuation import (
+    PLAIN,
     SETTINGS,
     choose_continuation,
     score_settings,
@@ -23,6 +24,7 @@ from onlooker.worlds import CircularMotion
 WORLD = CircularMotion()
 DEMOS = WORLD.rollout(6, 25, random_state=0)[0]
 PRIOR = Regions.inferred(1.0)
+LOCAL = replace(PRIOR, continuation=PLAIN)
 SCHEDULE = Schedule(draws=5, tune=5, chains=2, seed=3)
 
 
@@ -43,10 +45,10 @@ def test_a_setting_scores_what_a_posterior_with_it_says(nodes, kind):
     problem = make(nodes)
     left = without(problem, kind)
     part = choosing._part(problem, left)
-    found = score_settings(problem, left, Target(part, PRIOR, CONCENTRATION), SCHEDULE)
+    found = score_settings(problem, left, Target(part, LOCAL, CONCENTRATION), SCHEDULE)
     states = problem.states[problem.node_of[left.asked]]
     next_states = problem.next_states[left.asked]
-    for number in (0, 37, 101, 150, 199, SETTINGS.index(Continuation(shrinkage=3.0))):
+    for number in (0, 37, 101, 250, 479, SETTINGS.index(replace(PLAIN, shrinkage=3.0))):
         prior = replace(PRIOR, continuation=SETTINGS[number])
         posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
         right = posterior.next_state_log_density(states, next_states)
@@ -58,8 +60,8 @@ def test_states_that_are_nodes_score_what_a_posterior_says_of_them():
     left = without(problem, "tracks")
     left = left._replace(asked=left.transitions[:20])
     part = choosing._part(problem, left)
-    found = score_settings(problem, left, Target(part, PRIOR, CONCENTRATION), SCHEDULE)
-    for continuation in (Continuation(), Continuation(shrinkage=3.0)):
+    found = score_settings(problem, left, Target(part, LOCAL, CONCENTRATION), SCHEDULE)
+    for continuation in (PLAIN, replace(PLAIN, shrinkage=3.0)):
         prior = replace(PRIOR, continuation=continuation)
         posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
         right = posterior.next_state_log_density(

@@ -34,6 +34,7 @@ def by_hand(posterior, tau, tau0, alone, kappa=None):
         if problem.landmarks is not None:
             coarse = problem.for_chain(chain, posterior.prior.geometry)
             nodes, start = coarse.owners.nodes, coarse.owners.nodes[coarse.node_of]
+        if problem.landmarks is not None or posterior.prior.continuation.local:
             apart = np.linalg.norm(problem.states[nodes][:, None] - problem.states[nodes], axis=2)
             eighth = np.sort(apart, axis=1)[:, 8]
             spacing = eighth / np.median(eighth)
@@ -48,11 +49,13 @@ def by_hand(posterior, tau, tau0, alone, kappa=None):
         m = len(of_region)
         actions = posterior.actions[chain, draw]
         mixed = np.outer(f, np.full(problem.n_actions, 1 / problem.n_actions))
+        overall = posterior.prior.continuation.overall
+        m = problem.n_nodes if overall else m
         mixed *= hyper["gamma"] / (m + hyper["gamma"])
         for k in range(labels.max() + 1):
             counts = np.bincount(actions[labels[problem.node_of] == k], minlength=24)
             theta = (counts + hyper["alpha"]) / (counts.sum() + 24 * hyper["alpha"])
-            shared = np.sum(of_region == k) / (m + hyper["gamma"])
+            shared = np.sum((labels if overall else of_region) == k) / (m + hyper["gamma"])
             mixed += np.outer(f * shared, theta)
             for place in np.flatnonzero(labels[nodes] == k):
                 policy = theta
@@ -80,6 +83,30 @@ def test_policies_are_those_of_the_formulas(tau, tau0, alone, kappa, nodes):
     right = by_hand(posterior, tau, tau0, alone, kappa)
     np.testing.assert_allclose(posterior.policy(ASKED), right, atol=5e-3)
     np.testing.assert_allclose(posterior.policy(ASKED).sum(axis=1), 1.0)
+
+
+def test_distances_may_count_by_how_far_apart_nodes_lie():
+    posterior = run(Continuation(4.0, local=True))
+    np.testing.assert_allclose(posterior.policy(ASKED), by_hand(posterior, 4.0, 1.0, None), atol=5e-3)
+    assert np.abs(posterior.policy(ASKED) - run(Continuation(4.0)).policy(ASKED)).max() > 0.02
+
+
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
+def test_a_state_by_itself_may_do_what_is_done_overall(nodes):
+    posterior = run(Continuation(alone=10.0, overall=True), nodes)
+    right = by_hand(posterior, 1.0, 1.0, 10.0)
+    by_regions = run(Continuation(alone=10.0), nodes)
+    off, other = (np.abs(p.policy(ASKED) - right).max() for p in (posterior, by_regions))
+    assert off < other / 3
+
+
+def test_nodes_that_lie_together_reach_no_farther_than_others():
+    """A metric of matrices may have most distances 0: then there is nothing to measure by."""
+    apart = np.zeros((12, 12))
+    apart[0, 1:] = apart[1:, 0] = 1.0
+    geometry = Geometry(np.arange(12), metric=apart)
+    spacing = NeighbourSearch(geometry, Continuation(local=True)).spacing
+    np.testing.assert_array_equal(spacing, 1.0)
 
 
 @pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
@@ -131,10 +158,10 @@ def test_far_away_a_wide_reach_keeps_what_was_seen_and_the_model_does_not():
 
 
 def test_it_is_stored_with_the_run(tmp_path):
-    posterior = run(Continuation(4.0, 1 / 16, 0.01, 3.0))
+    posterior = run(Continuation(4.0, 1 / 16, 0.01, 3.0, local=True))
     posterior.save(tmp_path / "run.npz")
     loaded = Posterior.load(tmp_path / "run.npz")
-    assert loaded.prior.continuation == Continuation(4.0, 1 / 16, 0.01, 3.0)
+    assert loaded.prior.continuation == posterior.prior.continuation
     np.testing.assert_array_equal(loaded.policy(ASKED), posterior.policy(ASKED))
 
 
@@ -143,6 +170,9 @@ def test_bad_numbers_are_refused(name):
     for value in (0.0, 5e-324, 1e308, np.nan):
         with pytest.raises(ValueError, match=name):
             Continuation(**{name: value})
+    for name in ("local", "overall"):
+        with pytest.raises(ValueError, match=name):
+            Continuation(**{name: 1})
     with pytest.raises(TypeError, match="continuation"):
         Regions(continuation=1.0)
 

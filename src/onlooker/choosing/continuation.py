@@ -20,10 +20,16 @@ from onlooker.sampling import short_run
 
 SHARPNESS = (0.25, 1.0, 4.0, 16.0)
 REACH = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0)
-ALONE = (None, 1e-3, 1e-2, 1e-1, 1.0)
+ALONE = (None, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHRINKAGE = (None, 3.0)
-SETTINGS = [Continuation(*each) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE)]
-"""All that are compared, the model itself among them."""
+OVERALL = (False, True)
+PLAIN = Continuation(local=True)
+"""The model itself, but for distances that count by how far apart nodes lie."""
+SETTINGS = [
+    Continuation(*each, local=True)
+    for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
+]
+"""All that are compared."""
 
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
@@ -80,7 +86,7 @@ def choose_continuation(
     if not isinstance(prior, Regions) or tracks is None or tracks.max() + 1 < _LEAST:
         return Chosen(kept, "")
     rng = np.random.default_rng([seed, len(tracks)])
-    plain = replace(prior, continuation=Continuation())
+    plain = replace(prior, continuation=PLAIN)
     chains = 1 if problem.landmarks is None else 2
     schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
 
@@ -99,7 +105,7 @@ def choose_continuation(
     track = of_transition[np.concatenate([left.asked for left in folds])]
     seen, unseen = np.concatenate(by_tracks, axis=1), np.concatenate(by_cells, axis=1)
     chosen = best_setting(seen, track, unseen)
-    gain = seen[chosen].mean() - seen[SETTINGS.index(Continuation())].mean()
+    gain = seen[chosen].mean() - seen[SETTINGS.index(PLAIN)].mean()
     return Chosen(SETTINGS[chosen], _words(SETTINGS[chosen], float(gain)))
 
 
@@ -139,14 +145,15 @@ def score_settings(
     shift = loglik.max(axis=1)
     likelihood = np.exp(loglik - shift[:, None])
     states = problem.states[problem.node_of[left.asked]]
-    density: Array = np.zeros((len(SHARPNESS), len(REACH), len(ALONE), len(SHRINKAGE), len(node)))
+    sizes = [len(each) for each in (SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)]
+    density: Array = np.zeros((*sizes, len(node)))
     known = node >= 0
     here, there = (node[known], likelihood[known]), (states[~known], likelihood[~known])
     n_draws = len(predictor.draws)
     for clusters in predictor.blocks():
         for row in range(len(clusters.index)):
             one = clusters.take(np.array([row]))
-            density[..., known] += _at_nodes(predictor, one, *here)
+            density[..., known] += _at_nodes(predictor, one, *here)[:, None]
             if not known.all():
                 density[..., ~known] += _elsewhere(predictor, one, *there)
     return np.log(density / n_draws).reshape(len(SETTINGS), -1) + shift
@@ -175,10 +182,9 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     nodes = search.nodes
     by_cluster = likelihood @ one.policy.T  # (n, K + 1), the new one last
     gamma, nu = (float(predictor.hyper_of(one, name)[0]) for name in ("gamma", "nu"))
-    m = one.n_regions[:-1].sum()
-    shared = one.n_regions.astype(np.float64)
+    shared = np.column_stack([one.n_regions, one.size]).astype(np.float64)
     shared[-1] = gamma
-    alone = by_cluster @ (shared / (m + gamma))
+    alone = (by_cluster @ (shared / shared.sum(axis=0))).T  # of regions, and of states
     least = u.min(axis=1, keepdims=True)
     above = u - least
     power, totals, mixtures = np.exp(-min(REACH) * above), [], []
@@ -198,10 +204,10 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
             )
         power = np.square(np.square(power))
         exponent *= 4
-    near: Array = np.array(mixtures)[:, None, None]  # (sharpness, 1, 1, shrinkage, n)
+    near: Array = np.array(mixtures)[:, None, None, :, None]  # (sharpness, 1, 1, shrinkage, 1, n)
     total = np.array(totals)[:, None]
     stars = np.array([nu if star is None else star for star in ALONE])[:, None]
-    f = (stars / (stars + total))[None, :, :, None]
+    f = (stars / (stars + total))[None, :, :, None, None]
     return np.asarray((1 - f) * near + f * alone)
 
 
@@ -296,13 +302,11 @@ def _part(problem: Problem, left: Left) -> Problem:
 
 def _words(chosen: Continuation, gain: float) -> str:
     """What was chosen, in a sentence."""
-    tried = "trajectories and parts of the state space that were left out"
-    if chosen.is_model:
-        return f"How regions go on to states that were not seen: as in the model, best on {tried}."
     alone = "as drawn" if chosen.alone is None else f"{chosen.alone:g}"
+    alone += " (as all states together)" if chosen.overall else ""
     own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
     return (
         f"How regions go on to states that were not seen: sharpness {chosen.sharpness:g}, reach "
-        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on {tried} ({gain:+.3f} per step on "
-        "trajectories)."
+        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on trajectories and parts of the state "
+        f"space that were left out ({gain:+.3f} per step on trajectories)."
     )

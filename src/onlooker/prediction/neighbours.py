@@ -13,7 +13,7 @@ from onlooker.partitions.decay import Decay
 from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.kernels import Neighbours
 
-_EIGHTH = 8  # nearest landmark, whose distance tells how far apart they lie here
+_EIGHTH = 8  # nearest node, whose distance tells how far apart they lie here
 
 
 class _Rows(NamedTuple):
@@ -38,7 +38,7 @@ class NeighbourSearch:
         How nodes count beyond the decay.
     landmarks
         The problem's nodes that these are, where they stand for others: distances then count in
-        units of how far apart landmarks lie at the place of each.
+        units of how far apart they lie at the place of each, as with a `continuation` that says so.
     """
 
     def __init__(
@@ -68,11 +68,13 @@ class NeighbourSearch:
 
     @cached_property
     def spacing(self) -> Array:
-        """How far apart landmarks lie around each, their median being 1; 1 for other nodes."""
-        if self._landmarks is None or self._n_nodes == 1:
+        """How far apart nodes lie around each, their median being 1; 1 where that does not count."""
+        local = self._landmarks is not None or self._rule.local
+        if not local or self._n_nodes == 1:
             return np.ones(self._n_nodes)
         eighth = self._geometry.nearest(_EIGHTH)[1][:, -1]
-        return np.asarray(eighth / np.median(eighth))
+        typical = np.median(eighth)
+        return eighth / typical if 0 < typical < np.inf else np.ones(self._n_nodes)
 
     def find(
         self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float

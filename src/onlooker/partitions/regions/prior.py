@@ -135,7 +135,8 @@ class Regions(PartitionPrior[Sharing]):
     def weights(self, drawn: Drawn, strategy: Strategy) -> Weights:
         """``Σ_{j ∈ C_k} g(d(s*, s_j)) + ν m_k/(m + γ)``, and ``ν γ/(m + γ)`` for a new controller.
 
-        A state by itself, which has weight ν, takes its controller as any region does.
+        A state by itself, which has weight ν, takes its controller as any region does, or, if the
+        continuation says so, as any state.
         """
         near = make_weights(drawn, factor=np.ones(len(drawn.n_used)))
         if strategy == "local":
@@ -143,5 +144,6 @@ class Regions(PartitionPrior[Sharing]):
         nu, gamma = drawn.hyper("nu"), drawn.hyper("gamma")
         if self.continuation.alone is not None:
             nu = np.full(len(nu), self.continuation.alone)
-        alone = nu / (np.add.reduceat(drawn.n_regions, drawn.first[:-1]) + gamma)
-        return near._replace(mass=by_row(drawn, alone) * drawn.n_regions, new=alone * gamma)
+        shared = drawn.size if self.continuation.overall else drawn.n_regions
+        alone = nu / (np.add.reduceat(shared, drawn.first[:-1]) + gamma)
+        return near._replace(mass=by_row(drawn, alone) * shared, new=alone * gamma)
