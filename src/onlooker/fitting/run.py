@@ -134,6 +134,7 @@ def fit(
             repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
             seed=_options_seed(model),
             n_jobs=model.sampling.get("jobs"),
+            progress=True,
         )
     problem, prior = made.problem, made.prior
     for note in made.notes:
@@ -250,8 +251,6 @@ def prepare(
     if before is not None and before.state is not None and model.features is None:
         features, metric = chosen_before(before.state)
     else:
-        if not demos.is_discrete:
-            notify("Choosing the state ...")
         found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
         for sentence in found.sentences:
             notify(sentence)
