@@ -4,6 +4,7 @@ import contextlib
 import io
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
@@ -33,6 +34,7 @@ def screen(monkeypatch, terminal=False):
 def clock(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "_BEAT", 1e6)  # tests say themselves that time goes by
     return now
 
 
@@ -46,11 +48,12 @@ def test_a_log_gets_whole_lines_ever_more_rarely(clock, monkeypatch):
             shown.update(done, "3 controllers")
     text = log.getvalue()
     assert text.splitlines() == [
-        "sampling: 5/100 sweeps (5%), 0:05, 1:35 left; 3 controllers",
-        "sampling: 10/100 sweeps (10%), 0:10, 1:30 left; 3 controllers",
-        "sampling: 20/100 sweeps (20%), 0:20, 1:20 left; 3 controllers",
-        "sampling: 40/100 sweeps (40%), 0:40, 1:00 left; 3 controllers",
-        "sampling: 80/100 sweeps (80%), 1:20, 0:20 left; 3 controllers",
+        "sampling: 2/100 sweeps (2%), 0:02, 1:38 left; 3 controllers",
+        "sampling: 4/100 sweeps (4%), 0:04, 1:36 left; 3 controllers",
+        "sampling: 8/100 sweeps (8%), 0:08, 1:32 left; 3 controllers",
+        "sampling: 16/100 sweeps (16%), 0:16, 1:24 left; 3 controllers",
+        "sampling: 32/100 sweeps (32%), 0:32, 1:08 left; 3 controllers",
+        "sampling: 64/100 sweeps (64%), 1:04, 0:36 left; 3 controllers",
         "sampling: 100/100 sweeps (100%), 1:40; 3 controllers",
     ]
     assert "\r" not in text
@@ -71,15 +74,76 @@ def test_a_long_task_says_once_what_would_shorten_it(clock, monkeypatch):
 
 def test_a_brief_task_shows_nothing_unless_it_lasts(clock, monkeypatch):
     log = screen(monkeypatch)
-    for step in (1, 3):
+    for step in (0.4, 3):
         with make_progress(True, 4, "findings", "steps", brief=True) as shown:
             for done in range(1, 5):
                 clock[0] += step
                 shown.update(done, "consensus")
     assert log.getvalue().splitlines() == [
+        "findings: 1/4 steps (25%), 0:03, 0:09 left; consensus",
         "findings: 2/4 steps (50%), 0:06, 0:06 left; consensus",
         "findings: 4/4 steps (100%), 0:12; consensus",
     ]
+
+
+def test_a_brief_bar_leaves_no_trace_and_appears_while_one_step_lasts(monkeypatch):
+    terminal = screen(monkeypatch, terminal=True)
+    with make_progress(True, 4, "findings", "steps", brief=True) as shown:
+        shown.update(1, "diagnostics")
+    assert terminal.getvalue() == ""
+    with make_progress(True, 4, "findings", "steps", brief=True) as shown:
+        shown.update(1, "diagnostics")
+        shown._bar.start_t -= 60  # a minute goes by, and nobody says a word
+        shown._bar.last_print_t -= 60
+        shown.wait()
+        assert "1/4 steps (25%), 01:00" in terminal.getvalue()
+        assert "diagnostics" in terminal.getvalue()
+    assert "\n" not in terminal.getvalue()
+    assert not terminal.getvalue().rpartition("\r")[0].rpartition("\r")[2].strip()
+
+
+def test_one_long_step_of_a_log_is_not_silent(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 4, "findings", "steps", brief=True) as shown:
+        shown.update(0, "diagnostics")
+        for _ in range(60):
+            clock[0] += 0.5
+            shown.wait()
+        shown.update(4, "consensus")
+    assert log.getvalue().splitlines() == [
+        "findings: 0/4 steps (0%), 0:02; diagnostics",
+        "findings: 0/4 steps (0%), 0:04; diagnostics",
+        "findings: 0/4 steps (0%), 0:08; diagnostics",
+        "findings: 0/4 steps (0%), 0:16; diagnostics",
+        "findings: 4/4 steps (100%), 0:30; consensus",
+    ]
+
+
+def test_a_long_compilation_is_not_silent(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 10) as shown:
+        shown.prepare()
+        for _ in range(10):
+            clock[0] += 0.5
+            shown.wait()
+        shown.start()
+    assert log.getvalue().splitlines() == [
+        "compiling, once: 0:02 so far",
+        "compiling, once: 0:04 so far",
+        "compiling, once: took 5.0 s; later runs find it on disk",
+    ]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_time_goes_by_without_being_told(terminal, monkeypatch):
+    log = screen(monkeypatch, terminal)
+    waited = threading.Event()
+    monkeypatch.setattr(progress, "_BEAT", 1e-3)
+    with make_progress(True, 10) as shown:
+        monkeypatch.setattr(shown, "wait", waited.set)
+        assert waited.wait(60)
+    assert not shown._pulse.is_alive()
+    assert log is sys.stderr
 
 
 def test_time_left_leaves_out_what_was_done_before(clock, monkeypatch):

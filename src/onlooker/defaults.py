@@ -68,6 +68,7 @@ def default_model(
     observation_noise: float | Prior | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
+    progress: bool = False,
 ) -> DefaultModel:
     """The default model of demonstrations; what is given stays as it is.
 
@@ -85,6 +86,8 @@ def default_model(
         As in `Problem.from_demonstrations`; without `nodes` and `repertoire`, these are chosen.
     seed, n_jobs
         Of the short chains, and of landmarks.
+    progress
+        Whether to show how far the short chains are.
     """
     demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
     notes: list[str] = []
@@ -103,7 +106,7 @@ def default_model(
         notes.append(_words(problem))
     if chosen and isinstance(prior, Regions):
         continuation, note = choose_continuation(
-            problem, prior, concentration, seed=seed, n_jobs=n_jobs
+            problem, prior, concentration, seed=seed, n_jobs=n_jobs, progress=progress
         )
         prior = replace(prior, continuation=continuation)
         notes += [note] * bool(note)

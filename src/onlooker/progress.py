@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 from typing import Any, Self
 
-_FIRST_LINE = 5.0  # seconds until a log gets its first line; then ever less often
+_FIRST_LINE = 2.0  # seconds until a log gets its first line; then ever less often
+_BEAT = 0.5  # seconds between two looks whether there is something to say
 _JUDGED, _LONG = 10.0, 120.0  # seconds until the time left is judged, and what of it is long
 _COMPILED = 1.0  # preparations that took longer than this were a compilation
 _FORMAT = (
@@ -74,15 +76,39 @@ class Progress:
         """No more updates follow."""
 
 
-class Bar(Progress):
+class Live(Progress):
+    """Says that it is alive where nobody tells it anything, as while one long step is done."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._over = threading.Event()
+        self._pulse = threading.Thread(target=self._beat, daemon=True)
+        self._pulse.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._over.set()
+        self._pulse.join()
+        super().__exit__(*error)
+
+    def _beat(self) -> None:
+        while not self._over.wait(_BEAT):
+            self.wait()
+
+    def wait(self) -> None:
+        """Some time has gone by; told by a thread of its own."""
+
+
+class Bar(Live):
     """A bar that redraws itself; in notebooks a widget where ipywidgets is installed."""
 
     def __init__(self, total: int, description: str, unit: str, hint: str, brief: bool) -> None:
         super().__init__(total, description, unit, hint, brief)
         passing = {"delay": 1.0, "leave": False} if brief else {}
+        self._lock = threading.RLock()
         self._bar = _tqdm()(
             total=total, desc=description, unit=unit, file=sys.stderr, bar_format=_FORMAT,
-            dynamic_ncols=True, miniters=1, **passing,
+            dynamic_ncols=True, miniters=0, **passing,
         )  # fmt: skip
 
     def prepare(self) -> None:
@@ -91,14 +117,17 @@ class Bar(Progress):
     def start(self, done: int = 0) -> None:
         super().start(done)
         self._bar.set_description_str(self.description, refresh=False)
-        self._bar.reset()
+        if not self.brief:  # resetting would show it at once
+            self._bar.reset()
         self._bar.initial = self._bar.n = self._bar.last_print_n = done
-        self._bar.refresh()
+        if not self.brief:
+            self._bar.refresh()
 
     def update(self, done: int, note: str = "") -> None:
         super().update(done, note)
-        self._bar.set_postfix_str(note, refresh=False)
-        self._bar.update(done - self._bar.n)
+        with self._lock:
+            self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update(done - self._bar.n)
         if hint := self._hint_if_long():
             self._bar.write(hint, file=sys.stderr)
 
@@ -108,35 +137,58 @@ class Bar(Progress):
         self._bar.total = total
         self._bar.refresh()
 
+    def wait(self) -> None:
+        with self._lock:
+            self._bar.update(0)  # the clock goes on
+
     def close(self, failed: bool = False) -> None:
         self._bar.close()
 
 
-class Log(Progress):
+class Log(Live):
     """Whole lines, each twice as late as the one before, for files and pipes."""
 
-    _prepared = math.inf
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self._lock = threading.RLock()
+        self._prepared = math.inf
+        self._silent = True
 
     def prepare(self) -> None:
-        self._prepared = time.monotonic()
+        with self._lock:
+            self._prepared, self._wait = time.monotonic(), _FIRST_LINE
 
     def start(self, done: int = 0) -> None:
-        super().start(done)
-        self._printed, self._note, self._wait = done, "", _FIRST_LINE
-        took = self._began - self._prepared
-        if took > _COMPILED:
-            self._print(f"compiling, once: took {took:.1f} s; later runs find it on disk")
+        with self._lock:
+            super().start(done)
+            self._printed, self._note, self._wait = done, "", _FIRST_LINE
+            took, self._prepared = self._began - self._prepared, math.inf
+            if took > _COMPILED:
+                self._print(f"compiling, once: took {took:.1f} s; later runs find it on disk")
 
     def update(self, done: int, note: str = "") -> None:
-        super().update(done, note)
-        self._note = note
-        elapsed = time.monotonic() - self._began
-        if hint := self._hint_if_long():
-            self._print(hint)
-        ended = self._printed < self.total <= done and not self._unseen
-        if ended or (done != self._printed and elapsed >= self._wait):
+        with self._lock:
+            super().update(done, note)
+            self._note = note
+            elapsed = time.monotonic() - self._began
+            if hint := self._hint_if_long():
+                self._print(hint)
+            ended = self._printed < self.total <= done and not (self.brief and self._silent)
+            if ended or (done != self._printed and elapsed >= self._wait):
+                self._wait = 2 * elapsed
+                self._line(elapsed)
+
+    def wait(self) -> None:
+        with self._lock:
+            compiling = self._prepared < math.inf
+            elapsed = time.monotonic() - (self._prepared if compiling else self._began)
+            if elapsed < self._wait:
+                return
             self._wait = 2 * elapsed
-            self._line(elapsed)
+            if compiling:
+                self._print(f"compiling, once: {_clock(elapsed)} so far")
+            else:
+                self._line(elapsed)
 
     def remark(self, text: str, total: int) -> None:
         self.close()
@@ -144,16 +196,11 @@ class Log(Progress):
         self._print(f"{self.description}: {text}")
 
     def close(self, failed: bool = False) -> None:
-        if not failed and self.done != self._printed and not self._unseen:
+        if not failed and self.done != self._printed and not (self.brief and self._silent):
             self._line(time.monotonic() - self._began)
 
-    @property
-    def _unseen(self) -> bool:
-        """Whether it is brief and has not shown anything."""
-        return self.brief and self._printed == self._first
-
     def _line(self, elapsed: float) -> None:
-        self._printed = self.done
+        self._printed, self._silent = self.done, False
         share = self.done / max(self.total, 1)
         text = f"{self.description}: {self.done}/{self.total} {self.unit} ({share:.0%})"
         text += f", {_clock(elapsed)}"

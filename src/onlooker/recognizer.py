@@ -155,6 +155,7 @@ max_minutes
             observation_noise=self.observation_noise,
             n_jobs=self.n_jobs,
             repertoire=self.repertoire,
+            progress=self.progress,
         )
         self.problem_ = model.problem
         self.n_actions_ = model.problem.n_actions

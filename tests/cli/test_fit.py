@@ -4,7 +4,6 @@ import errno
 import gzip
 import json
 import os
-import re
 
 import numpy as np
 import pandas as pd
@@ -276,11 +275,25 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     assert "--resume" in result.stderr
     other = call(tracks, tmp_path / "run", "--directions", 8, "--resume")
     assert other.exit_code == 1
-    assert "holds another run" in other.stderr
-    reach = call(tracks, tmp_path / "run", "--scale", 2, "--resume")
-    assert re.search(r"\(prior: decay: scale: LogUniform\(.*\) there, 2 here\)", reach.stderr)
-    assert reach.stderr.endswith("; choose another --output\n")
+    told = "holds a run with other settings (--directions: stored: not given, asked: 8); repeat"
+    assert told in other.stderr
+    reach = call(tracks, tmp_path / "run", "--scale", 2, "--prior", "ddcrp", "--resume")
+    assert (
+        "--prior: stored: not given, asked: ddcrp; --scale: stored: not given, asked: 2)"
+        in reach.stderr
+    )
+    assert reach.stderr.endswith("; repeat its settings, or choose another --output\n")
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
+
+
+def test_a_run_of_other_tracks_is_told_apart_by_its_data_not_by_what_follows_from_them(
+    tracks, tmp_path
+):
+    assert call(tracks, tmp_path / "run").exit_code == 0
+    moved = pd.read_csv(tracks).assign(x=lambda table: 2 * table["x"])
+    moved.to_csv(tmp_path / "moved.csv", index=False)
+    other = call(tmp_path / "moved.csv", tmp_path / "run", "--resume")
+    assert "holds another run (its data differ); choose another --output" in other.stderr
 
 
 def test_a_run_is_replaced_on_request_only_and_not_by_a_failure(tracks, tmp_path):

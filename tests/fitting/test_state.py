@@ -135,7 +135,7 @@ def test_correlated_walks_get_their_heading_and_new_tracks_do_too(walks, tmp_pat
     assert "turns" in posterior.problem.kinds
     more = fit(walks, tmp_path / "run", "--resume", "--draws", "8")
     assert more.exit_code == 0, more.output
-    assert "Choosing the state" not in more.stdout
+    assert "The state is" not in more.stdout
     assert Posterior.load(tmp_path / "run").n_draws == 8
     for words in (["predict", "--at", "1,2"], ["anomaly", str(walks), "--replicates", "20"]):
         again = CliRunner().invoke(main, [words[0], str(tmp_path / "run"), *words[1:]])

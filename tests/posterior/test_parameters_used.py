@@ -54,7 +54,7 @@ def test_a_store_of_another_prior_of_the_noise_is_refused(tmp_path):
     other = DisplacementDynamics.compass(4, step=LogUniform(0.3, 3.0), sigma=Gamma(2.0, 5.0))
     changed = Problem(problem.node_of, problem.loglik, problem.states)
     changed.set_world(other, problem.next_states)
-    with pytest.raises(ValueError, match="dynamics: sigma: rate: 4 there, 5 here"):
+    with pytest.raises(ValueError, match=r"dynamics: sigma: rate \(stored: 4, asked: 5\)"):
         quick(changed, Mixing(2), store=tmp_path / "run", resume=True)
 
 

@@ -16,6 +16,7 @@ from onlooker.partitions import Continuation, PartitionPrior, Regions
 from onlooker.partitions.regions.scales import TOLERANCE
 from onlooker.prediction.predictor import Clusters, Predictor
 from onlooker.problem import Problem
+from onlooker.progress import make_progress
 from onlooker.sampling import short_run
 
 SHARPNESS = (0.25, 1.0, 4.0, 16.0)
@@ -64,6 +65,7 @@ def choose_continuation(
     *,
     seed: int = 0,
     n_jobs: int | None = None,
+    progress: bool = False,
 ) -> Chosen:
     """The continuation with the best log score of trajectories and of cells that are left out.
 
@@ -80,6 +82,8 @@ def choose_continuation(
         As in `sample`.
     seed, n_jobs
         Of the short chains, and of what they leave out.
+    progress
+        Whether to show how far it is.
     """
     kept = Continuation() if not isinstance(prior, Regions) else prior.continuation
     tracks = _tracks(problem)
@@ -91,14 +95,18 @@ def choose_continuation(
     schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
 
     def scores(parts: list[Left]) -> list[Array]:
-        targets = [Target(_part(problem, left), plain, concentration) for left in parts]
-        return [
-            score_settings(problem, left, target, schedule, n_jobs)
-            for left, target in zip(parts, targets, strict=True)
-        ]
+        found = []
+        for left in parts:
+            target = Target(_part(problem, left), plain, concentration)
+            found.append(score_settings(problem, left, target, schedule, n_jobs))
+            shown.advance(1)
+        return found
 
     folds = list(_without_tracks(problem, tracks, rng))
-    by_tracks, by_cells = scores(folds), scores(list(_without_cells(problem, plain, rng)))
+    n_fits = _few(problem, _FOLDS) + _few(problem, _CELLS)
+    with make_progress(progress, n_fits, "choosing how regions go on", "fits", brief=True) as shown:
+        by_tracks, by_cells = scores(folds), scores(list(_without_cells(problem, plain, rng)))
+        shown.update(n_fits)
     if not by_tracks or not by_cells:
         return Chosen(kept, "")
     of_transition = tracks[_trajectory_of(problem)]

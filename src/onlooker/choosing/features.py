@@ -24,11 +24,12 @@ import numpy as np
 from onlooker import geography
 from onlooker.checks import Array
 from onlooker.choosing.left_out import Folds, Gain, Shares, known_folds
-from onlooker.choosing.trials import Trials, make_trials, shares_of
+from onlooker.choosing.trials import N_FITS, Trials, make_trials, shares_of
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.partitions import ScaledAxes
+from onlooker.progress import make_progress
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -63,6 +64,7 @@ def choose_state(
     dynamics: Any,
     names: Sequence[str] | None = None,
     random_state: Any = 0,
+    progress: bool = False,
 ) -> StateChoice | None:
     """Choose what joins the position, and all scales, by left-out trajectories.
 
@@ -80,15 +82,24 @@ def choose_state(
         chosen nevertheless. None: chosen.
     random_state
         Seed of which trajectories are left out together.
+    progress
+        Whether to show how far it is.
     """
     if names is not None and tuple(names) not in STATES:
         raise ValueError(f"names must be one of {STATES}, got {names!r}")
     folds = known_folds(demos, dynamics, random_state)
     if folds is None:
         return None
-    tracks = _Tracks(
-        demos, dynamics, folds, make_trials(demos, np.random.default_rng(random_state))
-    )
+    rng = np.random.default_rng(random_state)
+    with make_progress(progress, N_FITS, "choosing the state", "fits", brief=True) as shown:
+        tracks = _Tracks(demos, dynamics, folds, make_trials(demos, rng, shown))
+        choice = _choose(tracks, names)
+        shown.update(N_FITS)  # fewer may have been enough
+    return choice
+
+
+def _choose(tracks: _Tracks, names: Sequence[str] | None) -> StateChoice:
+    """Add one idea after the other as long as that pays."""
     now = _space(tracks, ())
     n_position = now.n_position
     if n_position > 1:
@@ -96,7 +107,7 @@ def choose_state(
         if scaled.gain_over(now).counts:
             now = scaled
     gains: dict[tuple[str, ...], Gain] = {}
-    steps_are_moves = hasattr(position_dynamics(dynamics), "displacements")
+    steps_are_moves = hasattr(position_dynamics(tracks.dynamics), "displacements")
     for joined in STATES[1:] if steps_are_moves else ():
         wider = _space(tracks, joined).after(now)
         wider = wider.searched(range(n_position, len(wider.groups)))
@@ -104,7 +115,7 @@ def choose_state(
         if not (gains[joined].counts if names is None else len(joined) <= len(names)):
             break  # the gain is known nevertheless
         now = wider
-    local = folds.gain(now.score, now.overall)
+    local = tracks.folds.gain(now.score, now.overall)
     return StateChoice(now.features, now.metric, gains, local)
 
 

@@ -14,6 +14,7 @@ from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import Regions
 from onlooker.problem import Problem
+from onlooker.progress import Progress
 from onlooker.repertoire import Actions, Blurs, Turns
 from onlooker.repertoire.base import Policies, World
 from onlooker.sampling import sample
@@ -29,6 +30,10 @@ _PIECE = 200  # steps that long trajectories are cut into
 _SWEEPS, _CHAINS = 15, 2  # and as many to tune
 
 
+N_FITS = 4 * _FOLDS
+"""Short fits at most, for four ideas of what the state is."""
+
+
 class Trials(NamedTuple):
     """Pieces of trajectories, and which of them are left out together."""
 
@@ -38,6 +43,8 @@ class Trials(NamedTuple):
     """The trajectory that each is of, or the piece of one where they are few."""
     fold: Array
     """The number of the fold that each is left out in."""
+    progress: Progress
+    """Advanced by 1 for every short fit."""
 
     def score(self, demos: Demonstrations, dynamics: Dynamics, metric: Any = None) -> Array:
         """``(n,)``: log predictive density of the steps of all pieces, each left out once."""
@@ -58,6 +65,7 @@ class Trials(NamedTuple):
                     random_state=int(k), progress=False,
                 )  # fmt: skip
                 out[left_out[piece_of]] = posterior.log_predictive(pieces[left_out])
+                self.progress.advance(1)
         return out
 
     def gain(self, score: Array, other: Array) -> Gain:
@@ -66,7 +74,9 @@ class Trials(NamedTuple):
         return gain_by_track(np.repeat(self.track, lengths), score - other)
 
 
-def make_trials(demos: Demonstrations, rng: np.random.Generator) -> Trials:
+def make_trials(
+    demos: Demonstrations, rng: np.random.Generator, progress: Progress | None = None
+) -> Trials:
     """Some of the trajectories, whole if they are not long."""
     trajectory, track = demos.trajectory_of(), track_of(demos)
     index = np.concatenate([np.arange(n - 1) for n in demos.lengths])
@@ -78,7 +88,7 @@ def make_trials(demos: Demonstrations, rng: np.random.Generator) -> Trials:
     starts = demos.transition_starts()
     pieces = [(int(starts[first[i]]), int(starts[first[i + 1] - 1]) + 2) for i in chosen]
     of = np.unique(track[first[chosen]], return_inverse=True)[1]
-    return Trials(pieces, of, (rng.permutation(of.max() + 1) % _FOLDS)[of])
+    return Trials(pieces, of, (rng.permutation(of.max() + 1) % _FOLDS)[of], progress or Progress())
 
 
 def shares_of(

@@ -40,6 +40,8 @@ class Record:
     """What joins the position, and what that gains on left-out trajectories."""
     advice: list[str] = field(default_factory=list)
     """What the model misses, a sentence each, with its remedy."""
+    settings: dict[str, str] | None = None
+    """What was asked for, by names of options and of keys of a model file."""
 
     def write(self, store: Path) -> None:
         """Write it into the store."""
@@ -69,6 +71,7 @@ class Record:
             ("account", self.account, dict),
             ("explained", self.explained, dict),
             ("state", self.state, dict),
+            ("settings", self.settings, dict),
         ):
             if value is not None and not isinstance(value, kind):
                 raise TypeError(f"{name} is {value!r}")

@@ -25,6 +25,7 @@ from onlooker.findings.opened import OpenedRun
 from onlooker.findings.record import HELD_OUT, Record, remove_if_empty
 from onlooker.fitting.building import FINITE, make_dynamics, make_features, make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.resuming import other_settings, settings_of
 from onlooker.fitting.state import chosen_before, look
 from onlooker.fitting.wording import as_option, worded
 from onlooker.partitions import ScaledAxes
@@ -33,7 +34,7 @@ from onlooker.reading.kinds import file_kind
 from onlooker.reading.settings import Reading, require_file
 from onlooker.reading.tracks import counted
 from onlooker.repertoire import Actions
-from onlooker.runs.header import read_header
+from onlooker.runs.header import StoreMismatchError, read_header
 from onlooker.runs.lock import Lock
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
@@ -123,7 +124,8 @@ def fit(
         record, demos, dynamics, metric = prepare(
             demos, model, reading, notify, os.fspath(file), before
         )
-        record = replace(record, account=account)
+        settings = settings_of(model, _options_seed(model))
+        record = replace(record, account=account, settings=settings)
         made = default_model(
             demos,
             dynamics,
@@ -134,6 +136,7 @@ def fit(
             repertoire=None if model.repertoire is None else REPERTOIRES[model.repertoire],
             seed=_options_seed(model),
             n_jobs=model.sampling.get("jobs"),
+            progress=True,
         )
     problem, prior = made.problem, made.prior
     for note in made.notes:
@@ -151,17 +154,21 @@ def fit(
                 record = replace(record, held_out=list(dict.fromkeys(aside.names.tolist())))
                 aside.save(output / HELD_OUT)
             record.write(output)
-        posterior = sample(
-            problem,
-            prior,
-            made.concentration,
-            chains=made.chains,
-            tune=made.tune,
-            draws=made.draws,
-            store=output,
-            resume=resume,
-            **_options(model),
-        )
+        try:
+            posterior = sample(
+                problem,
+                prior,
+                made.concentration,
+                chains=made.chains,
+                tune=made.tune,
+                draws=made.draws,
+                store=output,
+                resume=resume,
+                **_options(model),
+            )
+        except StoreMismatchError as error:
+            stored = None if before is None else before.settings
+            raise other_settings(output, stored, settings) or error from error
     run = OpenedRun.of(posterior, before or record, output)
     if run.state == "finished" or run.n_stored < posterior.n_draws:
         return run
@@ -189,6 +196,12 @@ def set_aside(
             )
         rng = np.random.default_rng([_options_seed(model), len(names)])
         before = rng.choice(names, n_aside, replace=False).tolist()
+    elif share is not None and round(share * len(names)) != len(before):
+        raise SettingError(
+            f"the run has set aside {len(before)} of {counted(len(names), 'trajectory')}: leave "
+            "out ",
+            Setting("hold_out"),
+        )
     aside = np.isin(demos.names, before)
     return (demos[~aside], demos[aside]) if aside.any() else (demos, None)
 
@@ -252,8 +265,6 @@ def prepare(
     if before is not None and before.state is not None and model.features is None:
         features, metric = chosen_before(before.state)
     else:
-        if not demos.is_discrete:
-            notify("Choosing the state ...")
         found = look(demos, dynamics, model.features, _options_seed(model), reading.states)
         for sentence in found.sentences:
             notify(sentence)

@@ -130,7 +130,7 @@ def look(
     columns: list[str] | None = None,
 ) -> Look:
     """Choose the state, and look whether the actions' noise fits."""
-    choice = choose_state(demos, dynamics, names, seed)
+    choice = choose_state(demos, dynamics, names, seed, progress=True)
     if choice is None and names:
         raise ValueError(
             "--features needs positions that were all seen, 30 steps or more, and known dynamics; "

@@ -196,11 +196,14 @@ def restore_run(
 
 
 def difference(name: str, there: Any, here: Any) -> str:
-    """What differs between two parts of a header, and no more than that."""
+    """What differs between two parts of a header, and no more than that.
+
+    ``tune (stored: 500, asked: 400)``.
+    """
     alike = isinstance(there, dict) and isinstance(here, dict) and there.keys() == here.keys()
     if not alike or any(there.get(kind) != here.get(kind) for kind in _KINDS):
         one, other = _told_apart(there, here)
-        return f"{name}: {one} there, {other} here"
+        return f"{name} (stored: {one}, asked: {other})"
     differing = [key for key in here if there[key] != here[key]]
     parts = ", ".join(difference(key, there[key], here[key]) for key in differing)
     return parts if name == "params" else f"{name}: {parts}"
@@ -216,7 +219,7 @@ def _told_apart(there: Any, here: Any) -> tuple[str, str]:
 
 
 def _describe(value: Any, digits: int) -> str:
-    """What `encode` made, as a user would write it."""
+    """What `encode` made, in words: ``LogUniform with low 1, high 5``."""
     if isinstance(value, float):
         return f"{value:.{digits}g}"
     if not isinstance(value, dict):
@@ -226,8 +229,9 @@ def _describe(value: Any, digits: int) -> str:
     if "float" in value:
         return str(value["float"])
     of = value.get("params", {key: item for key, item in value.items() if key not in _KINDS})
-    inner = ", ".join(f"{key}={_describe(item, digits)}" for key, item in of.items())
-    return f"{value.get('class', value.get('opaque', ''))}({inner})"
+    inner = ", ".join(f"{key} {_describe(item, digits)}" for key, item in of.items())
+    name = value.get("class", value.get("opaque", ""))
+    return f"{name} with {inner}" if name and inner else name or inner
 
 
 @contextmanager

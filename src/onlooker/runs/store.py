@@ -380,15 +380,26 @@ class Store:
                 )
         if found["fingerprint"] == header["fingerprint"]:
             return
-        for name in ("problem", "prior", "options", "seed", "dynamics"):
-            if found[name] != header[name]:
-                differs = difference(name, found[name], header[name])
-                raise StoreMismatchError(
-                    f"{self.path} holds another run ({differs}); choose another ", Setting("store")
-                )
+        names = ("problem", "prior", "options", "seed", "dynamics")
+        differing = [name for name in names if found[name] != header[name]]
+        differs = "its data differ"
+        if differing and self._has_these_states():
+            differs = difference(differing[0], found[differing[0]], header[differing[0]])
         raise StoreMismatchError(
-            f"{self.path} holds another run (its data differ); choose another ", Setting("store")
+            f"{self.path} holds another run ({differs}); choose another ", Setting("store")
         )
+
+    def _has_these_states(self) -> bool:
+        """Whether the stored states are those of this run, if there are as many.
+
+        Where they are not, all else that differs follows from them.
+        """
+        try:
+            stored = read_arrays(self.path / PROBLEM, ("states",))["states"]
+        except (DamagedFileError, FileNotFoundError, KeyError):
+            return True
+        here = self._arrays["states"]
+        return stored.shape != here.shape or np.array_equal(stored, here)
 
 
 _OPTIONAL = {"trajectory_names"}  # runs stored before there were names can go on
