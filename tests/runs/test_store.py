@@ -244,7 +244,7 @@ def test_a_store_that_is_taken_is_refused_unless_it_is_to_go_on(tmp_path):
         ({"problem": plane_problem(n_nodes=16)}, "problem: "),
         ({"prior": Mixing(4)}, "prior: "),
         ({"prior": Mixing(3, concentration=2.0)}, "prior: "),
-        ({"random_state": 4}, "seed: "),
+        ({"random_state": 4}, r"seed \(stored: 3, asked: 4\)"),
         ({"tune": 5}, "options: "),
         ({"thin": 2}, "options: "),
         ({"collapsed": False}, "options: "),
