@@ -67,7 +67,13 @@ CELLS = {
 """What is to be reached; of 2 (c) the errors of the paper's ddCRP."""
 FEWER = {"2a, 3000": 3, "2b, 10000": 3}
 """Data sets of examples that take minutes each."""
-EXPERTS = {"1": "Example 1", "2a": "circling", "2b": "optimal", "2c": "wrong model, η ="}
+EXPERTS = {
+    "1": ("Example 1, at the states seen, in rad", "method"),
+    "2a": ("Circling expert (2a), in rad", "trajectories"),
+    "2b": ("Optimal expert (2b), in cells", "trajectories"),
+    "2c": ("Wrong model of the world (2c), in cells", "η"),
+}
+"""The title of an expert's table, and the head of its first column."""
 
 Found = dict[str, Any]
 """One error: cell, run, method, error, seconds; of ours also the numbers of controllers."""
@@ -91,7 +97,8 @@ def _in_the_plane(run: int, methods: Sequence[str]) -> Iterator[Found]:
     problem = Problem.from_demonstrations(demos, world.dynamics)
     expert = world.policy(problem.states)
     for method in methods:
-        began, more = time.perf_counter(), {}
+        began = time.perf_counter()
+        more: Found = {}
         if method == OURS:
             policy, more = _ours(problem, Regions.inferred(1.0), run)
         elif method == "ddCRP, all inferred":
@@ -187,53 +194,46 @@ def read(path: Path) -> list[Found]:
 
 
 def show(found: list[Found]) -> None:
-    """Print the tables, and record them and what they are made of."""
-    table: dict[str, dict[str, list[float]]] = {}
-    for one in found:
-        table.setdefault(one["cell"], {}).setdefault(one["method"], []).append(one["error"])
-    cells = [name for name in CELLS if name in table]
-    methods = [name for name in METHODS if any(name in table[cell] for cell in cells)]
-    rows = []
-    for cell in cells:
-        part, _, size = cell.partition(", ")
-        n = sorted({len(errors) for errors in table[cell].values()})
-        best = min(float(np.mean(errors)) for errors in table[cell].values())
-        rows.append(
-            [f"{EXPERTS[part]} {size}".strip(), " to ".join(map(str, {n[0]: 0, n[-1]: 0})),
-             f"{CELLS[cell]:.3f}", *(_text(table[cell].get(m, []), best) for m in methods)]
-        )  # fmt: skip
-    print_table(
-        "Errors on fresh data, mean and standard error",
-        ["expert, trajectories", "data sets", "wanted", *methods],
-        rows,
-    )
-    for cell in cells:
-        controllers = [
-            one["controllers"] for one in found if one["cell"] == cell and "controllers" in one
+    """Print a table for each expert, and record them and what they are made of."""
+    means: dict[str, dict[str, dict[str, float]]] = {}
+    for cell in CELLS:
+        for method in METHODS:
+            errors = [
+                one["error"] for one in found if (one["cell"], one["method"]) == (cell, method)
+            ]
+            if errors:
+                known = {"mean": float(np.mean(errors)), "se": _se(errors), "n": len(errors)}
+                means.setdefault(cell, {})[method] = known
+    for part, (title, unit) in EXPERTS.items():
+        cells = [cell for cell in means if cell.partition(", ")[0] == part]
+        if not cells:
+            continue
+        rows = [
+            [method, *(_text(means[cell], method) for cell in cells)]
+            for method in METHODS
+            if any(method in means[cell] for cell in cells)
         ]
-        if cell == "1" and controllers:
-            print_note(f"Example 1, numbers of controllers: {_shares(controllers)}.")
-    keep(
-        "means",
-        {
-            cell: {
-                method: {"mean": float(np.mean(errors)), "se": _se(errors), "n": len(errors)}
-                for method, errors in table[cell].items()
-            }
-            for cell in cells
-        },
-    )
+        rows.append(["wanted", *(f"{CELLS[cell]:.3f}" for cell in cells)])
+        rows.append(["data sets", *(str(max(n["n"] for n in means[c].values())) for c in cells)])
+        print_table(title, [unit, *(cell.partition(", ")[2] or "error" for cell in cells)], rows)
+    counts = [one["controllers"] for one in found if one["cell"] == "1" and "controllers" in one]
+    if counts:
+        print_note(f"Example 1, how many controllers ours finds: {_shares(counts)}.")
+    keep("means", means)
 
 
 def _se(errors: Sequence[float]) -> float:
     return float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else 0.0
 
 
-def _text(errors: list[float], best: float) -> str:
-    if not errors:
+def _text(means: dict[str, dict[str, float]], method: str) -> str:
+    if method not in means:
         return "–"
-    text = f"{np.mean(errors):.3f} ± {_se(errors):.3f}"
-    return f"**{text}**" if np.mean(errors) == best else text
+    own = means[method]
+    text = f"{own['mean']:.3f} ± {own['se']:.3f}"
+    if own["n"] < max(one["n"] for one in means.values()):
+        text += f" ({own['n']} sets)"
+    return f"**{text}**" if own["mean"] == min(one["mean"] for one in means.values()) else text
 
 
 def _shares(controllers: list[list[int]]) -> str:
