@@ -2,7 +2,8 @@
 
 The page is written by hand but for what stands between ``<!-- results: NAME -->`` and
 ``<!-- end -->``, which is replaced by what benchmark NAME found last. Figures go to
-``docs/images/bench_*.png``. A quick look makes its own page and figures, in ``.benchmarks/page``.
+``docs/images/bench_*.png``. The README has one such place, *compared*. A quick look makes its own
+page and figures, in ``.benchmarks/page``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from benchmarks.__main__ import ON_DEMAND, names
 from benchmarks._measure import markdown
 
 PAGE = _results.ROOT / "docs" / "benchmarks.md"
+README = _results.ROOT / "README.md"
 IMAGES = _results.ROOT / "docs" / "images"
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _COLOURS = (
@@ -34,6 +36,8 @@ def make(quick: bool) -> None:
         page = images.parent / "benchmarks.md"
     images.mkdir(parents=True, exist_ok=True)
     page.write_text(fill_in(PAGE.read_text(), entries))
+    if not quick:
+        README.write_text(fill_in(README.read_text(), entries))
     draw(entries, images)
     print(f"made {page.relative_to(_results.ROOT)} from {len(entries)} results")
 
@@ -43,7 +47,8 @@ def fill_in(text: str, entries: dict[str, Any]) -> str:
 
     def block(found: re.Match[str]) -> str:
         name = found[2]
-        lines = _about(entries) if name == "machine" else _entry(name, entries)
+        made = {"machine": _about, "compared": _compared}.get(name)
+        lines = _entry(name, entries) if made is None else made(entries)
         return found[1] + ("\n" + "\n".join(lines) + "\n\n" if lines else "") + found[3]
 
     return BLOCK.sub(block, text)
@@ -76,6 +81,28 @@ def _about(entries: dict[str, Any]) -> list[str]:
             f"{versions}. {len(own)} {many}, {minutes:.0f} minutes in all."
         )
     return lines
+
+
+def _compared(entries: dict[str, Any]) -> list[str]:
+    """The README's table: mean errors of all methods on the grid, the least of a column in bold."""
+    if "repertoires" not in entries:
+        return []
+    means = entries["repertoires"]["data"]["means"]
+    cells = [cell for cell in means if cell.startswith(("2a", "2b"))]
+    methods = list(dict.fromkeys(method for cell in cells for method in means[cell]))
+    sizes = [cell.partition(", ")[2] for cell in cells]
+    for part, expert in (("2a", "circling"), ("2b", "optimal")):
+        first = next(k for k, cell in enumerate(cells) if cell.startswith(part))
+        sizes[first] = f"{expert}: {sizes[first]}"
+    rows = []
+    for method in methods:
+        row = ["ddCRP, the paper's settings" if method == "ddCRP" else method]
+        for cell in cells:
+            errors = {m: f"{found['mean']:.3f}" for m, found in means[cell].items()}
+            error = errors.get(method, "–")
+            row.append(f"**{error}**" if error == min(errors.values()) else error)
+        rows.append(row)
+    return markdown({"header": ["trajectories", *sizes], "rows": rows})
 
 
 def _entry(name: str, entries: dict[str, Any]) -> list[str]:

@@ -250,6 +250,7 @@ def test_a_repertoire_of_bare_actions_gives_the_draws_of_none(prior, concentrati
             tracks(), compass, repertoire=make_policies([Actions()], compass, tracks())
         ),
     ]
+    np.testing.assert_array_equal(problems[0].loglik, problems[1].loglik)
     runs = [quiet(p, prior, concentration, random_state=3).draws.arrays for p in problems]
     assert runs[0].keys() == runs[1].keys()
     for name, values in runs[0].items():

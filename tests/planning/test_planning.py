@@ -17,6 +17,8 @@ from onlooker.planning import (
     state_visitation,
     value_iteration,
 )
+from onlooker.planning.transitions import as_transitions
+from onlooker.worlds.grid import grid_dynamics
 
 
 def random_world(seed: int, n_states: int = 7, n_actions: int = 3):
@@ -240,6 +242,28 @@ def test_goals_solved_together_have_the_greedy_actions_of_each_by_itself(is_spar
         q = policy_iteration(table, np.eye(12)[goal], 0.9, tolerance=1e-12).q
         top = q.max(axis=1, keepdims=True)
         np.testing.assert_array_equal(found, q >= top - 1e-7 * top)
+
+
+def test_what_is_next_to_impossible_is_left_out_of_sparse_tables_and_changes_no_best_action():
+    dynamics = grid_dynamics(33, 8)
+    assert dynamics.is_sparse
+    whole = as_transitions(dynamics)
+    short = whole.without_tails()
+    assert short.work < 0.5 * whole.work
+    np.testing.assert_allclose(short.expect(np.ones(33 * 33)), 1.0)
+    goals = np.array([0, 500])
+    np.testing.assert_array_equal(goal_actions(short, goals, 0.9), goal_actions(whole, goals, 0.9))
+
+
+def test_a_dense_table_of_few_entries_is_planned_in_as_a_sparse_one():
+    half = as_transitions(np.full((2, 1, 2), 0.5))
+    assert half.without_tails() is half
+    ring = as_transitions(np.stack([np.roll(np.eye(40), k, axis=1) for k in (1, -1)], axis=1))
+    assert ring.without_tails().work == 80
+    goals = np.array([3, 30])
+    np.testing.assert_array_equal(
+        goal_actions(ring.without_tails(), goals, 0.9), goal_actions(ring, goals, 0.9)
+    )
 
 
 def test_a_state_that_a_goal_is_out_of_reach_of_has_no_best_action():

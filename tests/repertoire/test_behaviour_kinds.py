@@ -1,5 +1,7 @@
 """What each kind of behaviours offers in each world, and what it is called."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -161,6 +163,32 @@ def test_goals_of_large_worlds_are_thinned_to_ends_and_landmarks():
     assert {"heads for 99", "heads for 699"} <= set(part.names)
     (part,) = Goals().build(World(corridor(700), demos))
     assert len(part.names) == 500
+
+
+def test_a_large_table_leaves_two_hundred_goals_and_says_how_many(monkeypatch):
+    def instead(move, goals, discount):
+        return np.ones((len(goals), move.n_states, move.n_actions), dtype=bool)
+
+    monkeypatch.setattr("onlooker.planning.goal_actions", instead)
+    world = GridWorld(45, 8)
+    demos, _ = world.rollout(3, 10, random_state=0)
+    with pytest.warns(RepertoireWarning, match=r"2025 states is large to plan in, so \d+ of them"):
+        (part,) = Goals().build(World(world.dynamics, demos))
+    assert len(part.names) >= 200
+    assert {f"heads for {state}" for state in demos.states} <= set(part.names)
+
+
+def test_all_goals_of_the_papers_grid_are_planned_in_under_five_seconds():
+    world = GridWorld(21, 8)
+    demos, _ = world.rollout(3, 10, random_state=0)
+
+    def seconds():
+        began = time.process_time()
+        (part,) = Goals().build(World(world.dynamics, demos))
+        assert len(part.names) == 441
+        return time.process_time() - began
+
+    assert any(seconds() < 5.0 for _ in range(3))  # a busy machine is slower
 
 
 def test_in_the_plane_the_step_that_points_to_the_goal_is_taken_whatever_its_length():

@@ -11,6 +11,7 @@ from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics.features import Speed, with_features
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Regions
+from onlooker.repertoire import Actions, Blurs
 from onlooker.warnings import ConvergenceWarning
 from onlooker.worlds import GridWorld
 
@@ -110,6 +111,15 @@ def _goals(rng):
     return Problem.from_demonstrations(demos, world.dynamics), prior
 
 
+def _circling(rng):
+    """A grid world whose expert takes a direction or one of its neighbours, and heads nowhere."""
+    world = GridWorld(9, 8, sigma=0.5, radius=2.5)
+    demos, _ = world.rollout(60, 10, random_state=int(rng.integers(1 << 30)))
+    prior = Regions.inferred(1.0, coordinates=world.coordinates)
+    repertoire = [Actions(), Blurs((3,))]
+    return Problem.from_demonstrations(demos, world.dynamics, repertoire=repertoire), prior
+
+
 def _near(scale):
     return DistanceDependent(decay=GaussianDecay(scale, offset=0.01))
 
@@ -122,4 +132,5 @@ _MAKERS = {
     "grid": _grid,
     "abstract": _abstract,
     "goals": _goals,
+    "circling": _circling,
 }

@@ -11,6 +11,8 @@ from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.planning.bellman import Floats
 
 ROW_TOLERANCE = 1e-6
+_NEGLIGIBLE = 1e-6  # against the likeliest next state
+_DENSE_GAIN = 10  # an entry of a product of dense matrices is so many times faster
 
 
 class Transitions:
@@ -23,6 +25,33 @@ class Transitions:
         self._stacked = stacked  # (A·S, S), so that one product serves all actions
         self._stacked_t = stacked.T.tocsr() if by_state is None else stacked.T
         self._by_state = by_state  # (S, A, S) if dense
+
+    @property
+    def work(self) -> float:
+        """Cost of one product with the table, in entries of sparse matrices."""
+        by_state = self._by_state
+        return float(self._stacked.nnz) if by_state is None else by_state.size / _DENSE_GAIN
+
+    def without_tails(self) -> Transitions:
+        """Without what is next to impossible, and sparse, unless much of a dense table is left.
+
+        In a table of a normal density that is most of its entries.
+        """
+        stacked = self._stacked
+        if self._by_state is not None:
+            top = stacked.max(axis=1, keepdims=True)
+            kept = stacked >= _NEGLIGIBLE * top
+            if kept.mean() > 1 / _DENSE_GAIN:
+                return self
+            stacked = sparse.csr_array(np.where(kept, stacked, 0.0))
+        else:
+            stacked = stacked.copy()
+            top = stacked.max(axis=1).toarray().ravel()
+            few = stacked.data < _NEGLIGIBLE * np.repeat(top, np.diff(stacked.indptr))
+            stacked.data[few] = 0.0
+            stacked.eliminate_zeros()
+        stacked.data /= np.repeat(stacked.sum(axis=1), np.diff(stacked.indptr))
+        return Transitions(stacked)
 
     def expect(self, values: Floats) -> Floats:
         """``E[V(s') | s, a]``, shape (S, A)."""

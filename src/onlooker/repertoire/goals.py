@@ -14,8 +14,9 @@ from onlooker.demonstrations import distinct_states
 from onlooker.dynamics.base import position_dynamics
 from onlooker.planning.bellman import check_discount
 from onlooker.repertoire.base import Block, Kind, Part, Picture, World
+from onlooker.warnings import RepertoireWarning, warn
 
-_MAX_WORK = 100_000_000  # entries of a table times goals
+_MAX_WORK = 300_000_000  # entries of a table times goals: about ten seconds
 _MAX_BITS = 1 << 28  # goals × states × actions
 _MAX_PLACES = 4_000  # distinct places that landmarks are chosen from
 _TIE = 1e-9
@@ -59,28 +60,39 @@ class Goals(Kind):
 
     def _planned(self, world: World, most: int) -> list[Part]:
         from onlooker.planning import goal_actions
+        from onlooker.planning.transitions import as_transitions
 
         table: Any = world.dynamics
-        entries = sum(matrix.nnz for matrix in table.matrices)
-        most = min(most, _MAX_BITS // (table.n_states * table.n_actions))
-        if table.is_sparse:
-            most = min(most, _MAX_WORK // entries)
-        if most < 2:
+        move = as_transitions(table).without_tails()
+        room = _MAX_BITS // (table.n_states * table.n_actions)
+        affordable = min(room, int(_MAX_WORK / move.work))
+        if min(most, affordable) < 2:
             return []
         goals = np.arange(table.n_states)
-        if len(goals) > most:
-            goals = _thinned(world, most)
-        best = goal_actions(table, goals, self.discount)
+        if len(goals) > min(most, affordable):
+            goals = _thinned(world, min(most, affordable))
+        if affordable < most and len(goals) < table.n_states:
+            warn(
+                f"a table of {table.n_states} states is large to plan in, so {len(goals)} of them "
+                "are goals",
+                RepertoireWarning,
+            )
+        best = goal_actions(move, goals, self.discount)
         return [Part("goals", [f"heads for {g}" for g in goals], Planned(best, goals))]
 
 
 def _thinned(world: World, most: int) -> Array:
-    """Where trajectories end, the commonest first, then states evenly along all of them."""
+    """Where trajectories end, the commonest first, then states seen, then any: evenly of each."""
     ends, times = np.unique(world.ends, return_counts=True)
-    ends = ends[np.argsort(-times, kind="stable")][: most // 2]
-    rest = np.setdiff1d(world.demos.states, ends)
-    along = np.linspace(0, len(rest) - 1, min(most - len(ends), len(rest))).astype(np.int64)
-    return np.sort(np.concatenate([ends, rest[along]]))
+    ends = ends[np.argsort(-times, kind="stable")]
+    seen = np.unique(world.demos.states)
+    never = np.setdiff1d(np.arange(world.dynamics.n_states), seen)
+    chosen = ends[: most // 2]
+    for states in (np.setdiff1d(seen, chosen), never):
+        few = min(most - len(chosen), len(states))
+        along = np.linspace(0, len(states) - 1, few).astype(np.int64)
+        chosen = np.concatenate([chosen, states[along]])
+    return np.sort(chosen)
 
 
 @dataclass(frozen=True, eq=False)
