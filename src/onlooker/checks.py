@@ -218,7 +218,7 @@ def require_memory(n_bytes: float, what: str, *remedy: str | Setting) -> None:
     budget = machine_memory() / 2
     if n_bytes > budget:
         raise SettingError(
-            f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than half of what "
+            f"{what} would take about {min(n_bytes, 10**300) / 1e9:,.1f} GB of memory, more than half of what "
             f"this machine has ({budget / 1e9:,.1f} GB); ",
             *remedy,
         )
