@@ -37,7 +37,7 @@ def test_what_a_full_disk_refuses_is_named(tmp_path):
     def fail(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match="No space left on device: '.*report.html'"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*report\.html'"):
         write_atomically(tmp_path / "report.html", fail)
 
 
