@@ -1,5 +1,6 @@
 """Files appear whole or not at all, and what is no regular file is never replaced."""
 
+import errno
 import io
 import os
 import stat
@@ -30,6 +31,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
         write_atomically(file, fail)
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_a_full_disk_refuses_is_named(tmp_path):
+    def fail(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*report\.html'"):
+        write_atomically(tmp_path / "report.html", fail)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])

@@ -9,6 +9,7 @@ from small_runs import PRIORS, plane_problem, quick
 
 from onlooker import Demonstrations, Problem, checks
 from onlooker.checks import machine_memory, require_memory
+from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import LogUniform
 from onlooker.inference.draws import Draws
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts, Regions, Uniform
@@ -58,6 +59,19 @@ def test_ten_billion_clusters_are_refused(prior, laptop):
         quick(PROBLEM, prior)
 
 
+def test_a_billion_directions_or_speeds_are_refused(laptop):
+    walk = Demonstrations([np.random.default_rng(0).normal(size=(20, 2)).cumsum(axis=0)])
+    before = peak_memory()
+    for make in (
+        lambda: DisplacementDynamics.compass(10**9),
+        lambda: DisplacementDynamics.from_demonstrations(walk, n_directions=10**5),
+        lambda: DisplacementDynamics.from_demonstrations(walk, n_speeds=10**9),
+    ):
+        with pytest.raises(ValueError, match=r"directions would take about .* GB.*choose fewer"):
+            make()
+    assert peak_memory() - before < 10**8
+
+
 class Ring:
     """Ten billion places, by no table."""
 
@@ -80,9 +94,10 @@ def test_nodes_for_ten_billion_states_are_refused(laptop):
     assert Problem.from_demonstrations(demos, Ring()).n_nodes == 10
 
 
-def test_a_billion_draws_are_refused_before_anything_is_stored(laptop, tmp_path):
-    with pytest.raises(ValueError, match=r"1,000,000,000 draws of 2 chains.*fewer draws.*thin"):
-        quick(PROBLEM, Mixing(3), draws=10**9, store=tmp_path / "run")
+@pytest.mark.parametrize("draws", [10**9, 10**400])
+def test_more_draws_than_fit_are_refused_before_anything_is_stored(laptop, tmp_path, draws):
+    with pytest.raises(ValueError, match=r"000,000,000 draws of 2 chains.*fewer draws.*thin"):
+        quick(PROBLEM, Mixing(3), draws=draws, store=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

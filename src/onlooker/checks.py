@@ -216,6 +216,7 @@ def machine_memory() -> int:
 def require_memory(n_bytes: float, what: str, *remedy: str | Setting) -> None:
     """Refuse what would take more than half of the machine's memory, before it is asked for."""
     budget = machine_memory() / 2
+    n_bytes = min(n_bytes, 10**300)  # the largest that is a float
     if n_bytes > budget:
         raise SettingError(
             f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than half of what "

@@ -31,7 +31,7 @@ def write_atomically(
     """
     if named_by_user:
         if path.exists() and not path.is_file():
-            with path.open("wb") as file:
+            with _naming(path), path.open("wb") as file:
                 write(file)
             return
         path = Path(os.path.realpath(path))
@@ -42,7 +42,8 @@ def write_atomically(
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # of a dead process that had our number, or a trap
     try:
-        with open(temporary, "xb", opener=partial(os.open, mode=mode or 0o666)) as file:
+        create = partial(os.open, mode=mode or 0o666)
+        with _naming(path), open(temporary, "xb", opener=create) as file:
             if mode is not None:
                 temporary.chmod(mode)  # the mask for new files does not apply
             write(file)
@@ -53,6 +54,17 @@ def write_atomically(
         temporary.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A disk that is full does not say what was being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _sync_directory(directory: Path) -> None:
@@ -116,6 +128,12 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
         file.close()
         raise DamagedFileError(f"{os.fspath(path)} is not a regular file")
     return file
+
+
+def refuse_endless(path: str | os.PathLike[str]) -> None:
+    """Refuse what is read once only or never ends, where a file is opened by a library."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        open_regular(path).close()
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

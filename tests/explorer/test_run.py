@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from onlooker import Posterior
+from onlooker.consensus import consensus
 from onlooker.explorer.run import RunWatcher, drawn, file_stamps, read
 from onlooker.files import read_arrays, write_arrays
 from onlooker.runs.lock import Lock
@@ -119,6 +120,15 @@ def test_a_run_that_is_written_grows(copy):
         status, view = read(copy)
     assert status.state == "growing"
     assert view.run.growing
+
+
+def test_the_consensus_of_a_run_that_grows_is_of_all_draws_while_they_are_few(copy):
+    with Lock(copy):
+        _, view = read(copy)
+    for _ in view.refine():
+        pass
+    of_all = consensus(view.labels, restarts=4, random_state=0)
+    assert view.consensus.expected_loss == of_all.expected_loss
 
 
 def test_a_run_with_fewer_draws_than_planned_was_stopped(copy):

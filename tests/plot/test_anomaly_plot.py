@@ -56,6 +56,8 @@ def test_a_trajectory_is_drawn_step_by_step_with_its_change(scores, ax):
     shaded = ax.patches[0].get_x(), ax.patches[0].get_x() + ax.patches[0].get_width()
     verdict = scores.trajectories
     assert shaded == (verdict.onset[0] - 0.5, verdict.end[0] + 0.5)
+    onset = [verdict.onset_low[0] - 0.5, verdict.onset_high[0] + 0.5]
+    np.testing.assert_array_equal(lines["onset"].get_xdata(), onset)
     assert "no action explains it" not in lines
 
 

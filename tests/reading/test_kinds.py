@@ -1,5 +1,8 @@
 """Files by their suffix, NumPy archives, and episodes of other libraries."""
 
+import os
+import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,6 +65,23 @@ def test_files_without_columns_are_read_by_their_suffix(tmp_path):
 def test_other_files_are_refused_by_name_and_remedy(tmp_path, name, arguments, message):
     with pytest.raises(ValueError, match=message):
         Demonstrations.read(tmp_path / name, **arguments)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.gpx", "t.npz", "t.npy", "t.parquet"])
+def test_a_fifo_is_refused_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    said = []
+
+    def read():
+        for ask in (Demonstrations.read, partial(Demonstrations.from_csv, states="x")):
+            with pytest.raises(ValueError, match="is not a regular file") as told:
+                ask(tmp_path / name)
+            said.append(told.value)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(30)
+    assert len(said) == 2, "it waits for someone to write"
 
 
 # -- NumPy archives ------------------------------------------------------------------------------

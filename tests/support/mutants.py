@@ -301,8 +301,10 @@ def main():
     parser.add_argument("--number", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--part", default=":", help="only some of the sample, such as 15:30")
     options = parser.parse_args()
-    mutants = sample(options.number, options.seed)
+    part = slice(*(int(end) if end else None for end in options.part.split(":")))
+    mutants = sample(options.number, options.seed)[part]
     if kernels.missing(PACKAGE):
         kernels.compile_all()  # once, not for every mutant
     deadline = time.monotonic() + 60 * options.minutes

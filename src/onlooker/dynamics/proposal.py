@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from onlooker.checks import Array, finite_array, one_of, positive_integer, positive_number
+from onlooker.checks import (
+    Array,
+    finite_array,
+    one_of,
+    positive_integer,
+    positive_number,
+    require_memory,
+)
 
 _MAX_STEPS = 4_000  # steps that speeds and noise are estimated from
 _MIN_STAYING = 0.01
@@ -45,6 +52,7 @@ def propose(
         )
     n_directions = positive_integer("n_directions", n_directions)
     n_speeds = positive_integer("n_speeds", n_speeds)
+    _refuse_many(8 * n_directions * (6 * n_directions + len(moves) * n_speeds), n_directions)
     one_of("stay", stay, (True, False, "auto"))
     one_of("noise", noise, ("estimate", "resolution"))
     if sigma is not None:
@@ -103,8 +111,16 @@ def _typical(moves: Array) -> float:
     return float(np.median(moving)) if len(moving) else 1.0
 
 
+def _refuse_many(n_bytes: int, n_directions: int) -> None:
+    """Refuse actions whose tables do not fit into memory."""
+    require_memory(
+        n_bytes, f"the actions of {n_directions:,} directions", "choose fewer directions or speeds"
+    )
+
+
 def directions(n_directions: int, n_dims: int) -> Array:
     """Unit vectors: both ways on a line, even on the circle, nearly even on the sphere."""
+    _refuse_many(64 * n_directions, n_directions)
     if n_dims == 1:
         return np.array([[1.0], [-1.0]])
     if n_dims == 2:

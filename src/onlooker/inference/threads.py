@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import queue
 import threading
-import time
 
 from onlooker.inference.runner import Runner, Sink, out_of_time, progress_of
 from onlooker.progress import Progress
@@ -47,9 +46,10 @@ def run(
     for thread in threads:
         thread.start()
     try:
-        while any(thread.is_alive() for thread in threads):
-            time.sleep(_POLL)
-            progress.update(*progress_of(runners))
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_POLL)  # no longer than until it ends: short runs do not wait
+                progress.update(*progress_of(runners))
     finally:
         stop.set()
         for thread in threads:

@@ -129,7 +129,7 @@ def _arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
     except DamagedFileError as error:
         raise DamagedFileError(
             f"{os.fspath(path)} was not written by Demonstrations.save or numpy.savez, "
-            f"or is damaged: {error.__cause__}"
+            f"or is damaged: {error.__cause__ or error}"
         ) from error
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from onlooker.checks import Setting, SettingError
-from onlooker.files import Unpacked
+from onlooker.files import Unpacked, open_regular
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tables import TableReader
 from onlooker.reading.tracks import Cleaning, Table, Tracks
@@ -156,7 +156,7 @@ def _refuse_other_kinds(name: str, read_csv: dict[str, Any]) -> None:
     """Say what a file is rather than which column it does not have."""
     if Path(name).suffix in _PACKED or "compression" in read_csv or not os.path.exists(name):
         return
-    with open(name, "rb") as file:
+    with open_regular(name) as file:
         head = file.read(4096)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         raise ValueError(f"{name} is not a CSV file: it starts with '<', as HTML and XML do")

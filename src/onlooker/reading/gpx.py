@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NoReturn, Unpack
 from xml.parsers import expat
 
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.files import open_regular
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tracks import Cleaning, CleaningOptions, Table, Tracks
 
@@ -29,7 +29,7 @@ def read_gpx(
     if origin is not None and not metres:
         raise ValueError("origin is where metres are counted from: it needs metres=True")
     points = _Points(os.fspath(path))
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         points.parse(iter(lambda: file.read(_BLOCK), b""))
     table = points.table()
     options: CleaningOptions = {**cleaning}

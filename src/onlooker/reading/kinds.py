@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from onlooker.checks import ChoiceError, Setting, SettingError, prefixed
+from onlooker.files import refuse_endless
 from onlooker.reading.archives import read_npy, read_npz
 from onlooker.reading.csv import read_csv
 from onlooker.reading.gpx import read_gpx
@@ -97,6 +98,7 @@ def file_kind(path: str | os.PathLike[str]) -> Kind:
     last = suffixes[-2 if packed else -1 :][:1]
     kind = {".pq": ".parquet", ".txt": ".csv"}.get(last[0], last[0])[1:] if last else ""
     if kind in ("csv", "tsv") or (not packed and kind in ("parquet", "npz", "npy", "gpx")):
+        refuse_endless(path)
         return cast("Kind", kind)
     what = f"ends in {''.join(suffixes[-2:])!r}" if suffixes else "has no suffix"
     raise ValueError(f"{os.fspath(path)} {what}; onlooker reads {_KINDS}: convert or rename it")
