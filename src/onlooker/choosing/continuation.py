@@ -27,8 +27,7 @@ OVERALL = (False, True)
 PLAIN = Continuation(local=True)
 """The model itself, but for distances that count by how far apart nodes lie."""
 SETTINGS = [
-    Continuation(*each, local=True)
-    for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
+    Continuation(*each, local=True) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
 ]
 """All that are compared."""
 
