@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import subprocess
 import sys
 import threading
@@ -70,7 +71,7 @@ def test_no_minute_of_a_log_is_silent(clock, monkeypatch):
             shown.update(done)
     clocks = [line.split(", ")[1].split(":") for line in log.getvalue().splitlines()]
     seconds = [sum(int(part) * 60**k for k, part in enumerate(one[::-1])) for one in clocks]
-    assert max(b - a for a, b in zip(seconds, seconds[1:], strict=False)) == 30
+    assert max(b - a for a, b in itertools.pairwise(seconds)) == 30
 
 
 def test_slow_first_sweeps_do_not_make_the_time_left_long(clock, monkeypatch):
