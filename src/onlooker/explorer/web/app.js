@@ -202,7 +202,7 @@
     const field = run.node_moves && run.space.kind !== "abstract" ? words[state.field] || "" : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
-    const ends = run.nEnds > 0 ? " Faded: ends of trajectories, from where no step was seen." : "";
+    const ends = run.nEnds > 0 ? " Faded: states from which no step was seen, as at the ends of trajectories." : "";
     const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: “Show all” zooms out.` : "";
     const marks = state.behaviours && onlooker.hasMarks(run) ? " Targets: where a controller heads for; fans: the directions that it takes; larger: more often." : "";
     const caption = what + field + marks + ends + unseen + others + far;
