@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import subprocess
 import sys
 import threading
@@ -53,11 +54,37 @@ def test_a_log_gets_whole_lines_ever_more_rarely(clock, monkeypatch):
         "sampling: 8/100 sweeps (8%), 0:08, 1:32 left; 3 controllers",
         "sampling: 16/100 sweeps (16%), 0:16, 1:24 left; 3 controllers",
         "sampling: 32/100 sweeps (32%), 0:32, 1:08 left; 3 controllers",
-        "sampling: 64/100 sweeps (64%), 1:04, 0:36 left; 3 controllers",
+        "sampling: 62/100 sweeps (62%), 1:02, 0:38 left; 3 controllers",
+        "sampling: 92/100 sweeps (92%), 1:32, 0:08 left; 3 controllers",
         "sampling: 100/100 sweeps (100%), 1:40; 3 controllers",
     ]
     assert "\r" not in text
     assert "\x1b" not in text
+
+
+def test_no_minute_of_a_log_is_silent(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 1000) as shown:
+        shown.start()
+        for done in range(1, 1001):
+            clock[0] += 5
+            shown.update(done)
+    clocks = [line.split(", ")[1].split(":") for line in log.getvalue().splitlines()]
+    seconds = [sum(int(part) * 60**k for k, part in enumerate(one[::-1])) for one in clocks]
+    assert max(b - a for a, b in itertools.pairwise(seconds)) == 30
+
+
+def test_slow_first_sweeps_do_not_make_the_time_left_long(clock, monkeypatch):
+    log = screen(monkeypatch)
+    with make_progress(True, 1000, hint="fewer draws take less time") as shown:
+        shown.start()
+        for done in range(1, 1001):
+            clock[0] += 4 if done <= 8 else 0.2
+            shown.update(done)
+    text = log.getvalue()
+    assert "8/1000 sweeps (1%), 0:32\n" in text  # too early to say anything
+    at_a_minute = next(line for line in text.splitlines() if ", 1:02" in line)
+    assert at_a_minute.endswith("3:31 left")  # at the speed of all the while it were 5:30
 
 
 def test_a_long_task_says_once_what_would_shorten_it(clock, monkeypatch):
@@ -155,14 +182,14 @@ def test_time_left_leaves_out_what_was_done_before(clock, monkeypatch):
             shown.advance(1)
     lines = log.getvalue().splitlines()
     assert lines[0] == "toy: 3/12 runs (25%), 6:00, 54:00 left"
-    assert [line.split()[1] for line in lines] == ["3/12", "4/12", "6/12", "10/12", "12/12"]
+    assert [line.split()[1] for line in lines] == [f"{done}/12" for done in range(3, 13)]
 
 
 def test_a_log_hears_of_the_end_wherever_that_is_but_not_after_an_error(clock, monkeypatch):
     log = screen(monkeypatch)
     with make_progress(True, 1000, "fitting", "iterations") as shown:
         shown.update(7, "loss 0.5")
-    assert log.getvalue() == "fitting: 7/1000 iterations (1%), 0:00, 0:00 left; loss 0.5\n"
+    assert log.getvalue() == "fitting: 7/1000 iterations (1%), 0:00; loss 0.5\n"
     with contextlib.suppress(ArithmeticError), make_progress(True, 10) as shown:
         shown.update(7)
         raise ArithmeticError
@@ -196,12 +223,16 @@ def test_a_terminal_gets_one_live_bar_that_says_what_goes_on(monkeypatch):
         shown.prepare()
         before = terminal.getvalue()
         shown.start(4)
+        shown._bar.mininterval = 0
+        shown.update(12, "5 controllers")
+        half = terminal.getvalue()
         shown.update(20, "4 to 6 controllers")
     text = terminal.getvalue()
     assert "compiling, once" in before
     assert "sampling" in text.removeprefix(before)
     assert "20/20 sweeps (100%)" in text
-    assert "left, 4 to 6 controllers" in text
+    assert "left; 5 controllers" in half
+    assert ", 4 to 6 controllers" in text
     assert text.count("\n") == 1
 
 

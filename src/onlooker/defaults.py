@@ -126,8 +126,8 @@ def _words(problem: Problem) -> str:
     """What landmarks are, in a sentence."""
     n = 0 if problem.landmarks is None else problem.landmarks.n
     return (
-        f"{problem.n_nodes:,} distinct states: in each chain {n:,} of them, drawn at random, stand "
-        "for the others (nodes='visited' keeps all)."
+        f"{problem.n_nodes:,} distinct states are many: each chain draws {n:,} of them at random, "
+        "as landmarks that stand for the states around them."
     )
 
 

@@ -17,7 +17,6 @@ from scipy.special import entr
 
 from onlooker._version import __version__
 from onlooker.checks import Array
-from onlooker.consensus.stability import stability
 from onlooker.hyper import LogUniform, Prior
 from onlooker.warnings import ConvergenceWarning, warn
 
@@ -281,11 +280,11 @@ def check_convergence(posterior: Posterior) -> None:
         )
         return
     if own_landmarks(posterior):
-        found = stability(posterior)
+        found = posterior.stability
         if found is not None and not (found.policy_agrees and found.partition_agrees):
             warn(found.sentence, ConvergenceWarning)
         return
-    table = summary(posterior)
+    table = posterior.summary()
     problems = []
     r_hat = table["r_hat"].dropna()
     bad = r_hat[r_hat > MAX_R_HAT].sort_values(ascending=False)

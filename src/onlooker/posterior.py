@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from onlooker.consensus import ConsensusResult
+    from onlooker.consensus.stability import Stability
     from onlooker.dynamics.base import Dynamics
     from onlooker.inference.runner import End, Schedule
     from onlooker.inference.target import Target
@@ -473,9 +474,21 @@ class Posterior:
 
     def summary(self) -> pd.DataFrame:
         """Mean, spread, Monte Carlo error, sample sizes and R-hat of label-free scalars."""
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
         from onlooker.diagnostics import summary
 
         return summary(self)
+
+    @cached_property
+    def stability(self) -> Stability | None:
+        """How far halves of chains with landmarks of their own agree; None for other chains."""
+        from onlooker.consensus.stability import stability
+        from onlooker.diagnostics import own_landmarks
+
+        return stability(self) if own_landmarks(self) else None
 
     def to_datatree(self) -> xr.DataTree:
         """An ``xarray.DataTree`` in the ArviZ schema (needs the extra ``arviz``).

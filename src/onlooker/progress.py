@@ -6,15 +6,17 @@ import math
 import sys
 import threading
 import time
+from collections import deque
 from typing import Any, Self
 
 _FIRST_LINE = 2.0  # seconds until a log gets its first line; then ever less often
+_RAREST = 30.0  # seconds between two lines at most
 _BEAT = 0.5  # seconds between two looks whether there is something to say
 _JUDGED, _LONG = 10.0, 120.0  # seconds until the time left is judged, and what of it is long
+_EARLY = 0.01  # of all that is to be done: before it, the time left is anybody's guess
+_MARKS, _APART = 5, 1.2  # moments that are remembered: the speed is that of the last half
 _COMPILED = 1.0  # preparations that took longer than this were a compilation
-_FORMAT = (
-    "{desc} {bar} {n}/{total} {unit} ({percentage:.0f}%), {elapsed}, {remaining} left{postfix}"
-)
+_FORMAT = "{desc} {bar} {n}/{total} {unit} ({percentage:.0f}%), {elapsed}{postfix}"
 
 
 class Progress:
@@ -33,8 +35,7 @@ class Progress:
     ) -> None:
         self.total, self.description, self.unit = total, description, unit
         self.hint, self.brief = hint, brief
-        self.done = self._first = 0
-        self._began = time.monotonic()
+        self._restart(0)
 
     def __enter__(self) -> Self:
         self.start()
@@ -48,12 +49,19 @@ class Progress:
 
     def start(self, done: int = 0) -> None:
         """The clock runs from here, where so much is `done` already."""
+        self._restart(done)
+
+    def _restart(self, done: int) -> None:
         self.done = self._first = done
         self._began = time.monotonic()
+        self._marks = deque([(0.0, done)], maxlen=_MARKS)
 
     def update(self, done: int, note: str = "") -> None:
         """So much is `done` in all; `note` says what is going on."""
         self.done = done
+        elapsed = time.monotonic() - self._began
+        if elapsed >= _APART * self._marks[-1][0]:
+            self._marks.append((elapsed, done))
 
     def remark(self, text: str, total: int) -> None:
         """Say what has just been found; from now on, `total` is what is to be done in all."""
@@ -65,12 +73,22 @@ class Progress:
 
     def _hint_if_long(self) -> str | None:
         """The hint, once, if it is needed."""
-        elapsed = time.monotonic() - self._began
-        if not self.hint or elapsed < _JUDGED or not self._first < self.done < self.total:
+        left = self._left()
+        if not self.hint or left is None or time.monotonic() - self._began < _JUDGED:
             return None
-        left = elapsed * (self.total - self.done) / (self.done - self._first)
         hint, self.hint = self.hint, ""  # judged once: early estimates are the least certain
         return f"{self.description}: about {_clock(left)} left; {hint}" if left > _LONG else None
+
+    def _left(self) -> float | None:
+        """Seconds, at the speed of late: the first sweeps of a chain are often its slowest.
+
+        None while too little is done to tell.
+        """
+        (since, before), more = self._marks[0], self.total - self._first
+        if not self._first + _EARLY * more <= self.done < self.total or self.done <= before:
+            return None
+        elapsed = time.monotonic() - self._began
+        return (elapsed - since) * (self.total - self.done) / (self.done - before)
 
     def close(self, failed: bool = False) -> None:
         """No more updates follow."""
@@ -126,7 +144,9 @@ class Bar(Live):
     def update(self, done: int, note: str = "") -> None:
         super().update(done, note)
         with self._lock:
-            self._bar.set_postfix_str(note, refresh=False)
+            left = self._left()
+            parts = [] if left is None else [f"{_clock(left)} left"]
+            self._bar.set_postfix_str("; ".join([*parts, *[note] * bool(note)]), refresh=False)
             self._bar.update(done - self._bar.n)
         if hint := self._hint_if_long():
             self._bar.write(hint, file=sys.stderr)
@@ -146,7 +166,7 @@ class Bar(Live):
 
 
 class Log(Live):
-    """Whole lines, each twice as late as the one before, for files and pipes."""
+    """Whole lines, at first each twice as late as the one before, for files and pipes."""
 
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
@@ -175,7 +195,7 @@ class Log(Live):
                 self._print(hint)
             ended = self._printed < self.total <= done and not (self.brief and self._silent)
             if ended or (done != self._printed and elapsed >= self._wait):
-                self._wait = 2 * elapsed
+                self._wait = elapsed + min(elapsed, _RAREST)
                 self._line(elapsed)
 
     def wait(self) -> None:
@@ -184,7 +204,7 @@ class Log(Live):
             elapsed = time.monotonic() - (self._prepared if compiling else self._began)
             if elapsed < self._wait:
                 return
-            self._wait = 2 * elapsed
+            self._wait = elapsed + min(elapsed, _RAREST)
             if compiling:
                 self._print(f"compiling, once: {_clock(elapsed)} so far")
             else:
@@ -204,8 +224,7 @@ class Log(Live):
         share = self.done / max(self.total, 1)
         text = f"{self.description}: {self.done}/{self.total} {self.unit} ({share:.0%})"
         text += f", {_clock(elapsed)}"
-        if self._first < self.done < self.total:
-            left = elapsed * (self.total - self.done) / (self.done - self._first)
+        if (left := self._left()) is not None:
             text += f", {_clock(left)} left"
         self._print(f"{text}; {self._note}" if self._note else text)
 

@@ -109,7 +109,7 @@ def sample(
         end="auto" if auto else "draws",
     )
     if resume and store is None:
-        raise ValueError("resume=True needs a store to go on with")
+        raise ValueError("resume=True needs a store to continue")
     require_room(target, schedule)
     n_threads = _n_threads(n_jobs, chains)
     with contextlib.ExitStack() as stack:
@@ -138,7 +138,8 @@ def sample(
         run.store()
     run.tell_failures()
     posterior = run.posterior()
-    check_convergence(posterior)
+    with make_progress(progress, 1, "diagnostics", "steps", brief=True):
+        check_convergence(posterior)
     return posterior
 
 
@@ -275,4 +276,4 @@ def _resume_hint(runners: list[Runner], store: Store | None) -> str:
     stopped = f"stopped after {done} of {runners[0].schedule.n_sweeps * len(runners)} sweeps"
     if store is None:
         return f"{stopped}; nothing is kept: with store='some/directory' it could be resumed"
-    return f"{stopped}; go on with the same call and store={str(store.path)!r}, resume=True"
+    return f"{stopped}; continue with the same call and store={str(store.path)!r}, resume=True"

@@ -198,7 +198,7 @@ def test_summary_tells_data_model_and_trust(folder):
         "they explain ",
         "Prior: regions (self-link weight ν, sharing γ, length scale of the decay inferred).",
         "Concentration of the controllers: inferred.",
-        "2 chains of 12 after 10 sweeps, seed 0.",
+        "2 chains of 12 draws after 10 sweeps of tuning, seed 0.",
         " controllers",
         "The consensus partition has ",
         "hyper-parameter",
@@ -327,7 +327,7 @@ def test_anomaly_ranks_by_the_columns_of_the_fit(folder):
     result = run("anomaly", folder / "run", folder / "new.csv", *words)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert f"P-values: by 24 reference trajectories of {folder / 'reference.csv'}." in lines
+    assert f"P-values from 24 reference trajectories of {folder / 'reference.csv'}." in lines
     assert "The smallest p-value that 24 tracks allow is 0.04." in lines
     assert lines[0].startswith("Read 200 rows of 4 trajectories")
     at = next(i for i, line in enumerate(lines) if line.startswith("trajectory"))
@@ -381,7 +381,7 @@ def test_other_columns_can_be_named(folder, tmp_path):
     is_one_line(run(*words), "no column 'x'")
     odd = run(*words, "--states", "east,north")
     assert odd.exit_code == 0, odd.output
-    assert "P-values: by 6 trajectories of the fit, scored by short chains without them." in (
+    assert "P-values from 6 trajectories of the fit, scored by short chains without them." in (
         odd.stdout
     )
     assert "The smallest p-value that 6 tracks allow is 0.14." in odd.stdout
@@ -451,7 +451,7 @@ def test_tracks_that_the_fit_sets_aside_calibrate_later_ones(folder, tmp_path):
     assert "Set aside for calibration: 20 trajectories." in told
     scored = run("anomaly", store, folder / "nominal.csv", "--replicates", 20)
     assert scored.exit_code == 0, scored.output
-    assert "P-values: by 20 trajectories that the fit set aside." in scored.stdout
+    assert "P-values from 20 trajectories that the fit set aside." in scored.stdout
     grown = run(*words, "--draws", 14, "--resume")
     assert grown.exit_code == 0, grown.output
     assert line in grown.stdout

@@ -27,7 +27,7 @@ def test_every_kind_of_run_is_shown_with_all_its_sections(page_of, kind):
     assert len(colours(page)) > 20
     assert page.locator("#controllers article").count() >= 1
     assert "random_state=0" in page.inner_text("#again")
-    assert re.search(r"regions? in the consensus partition", page.inner_text("#facts"))
+    assert re.search(r"controllers? in the consensus partition", page.inner_text("#facts"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -391,7 +391,7 @@ def test_places_on_earth_have_land_a_scale_and_one_map_across_the_date_line(page
     assert re.search(r">17\d(\.\d)?°W<", svg)
     assert "longitude" in svg
     narrow = page.evaluate("onlooker.mainMap.canvas.clientHeight")
-    draw_once(page, lambda: page.click("text=Whole"))
+    draw_once(page, lambda: page.click("text=Show all"))
     assert "far off" not in page.inner_text("#map-caption")
     assert page.evaluate("onlooker.mainMap.canvas.clientHeight") != narrow
 

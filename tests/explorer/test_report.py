@@ -234,7 +234,7 @@ def test_what_is_no_report_is_replaced_on_request_only(runs, tmp_path, content, 
     result = CliRunner().invoke(main, words)
     assert result.exit_code == code, result.output
     if code:
-        assert result.stderr == f"Error: {output} is no report; --force replaces it\n"
+        assert result.stderr == f"Error: {output} is not a report; --force replaces it\n"
         assert output.read_text() == content
         assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
 

@@ -22,7 +22,7 @@ from onlooker.findings.names import (
     scalar_name,
     short_repr,
 )
-from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Regions
 
 
 def test_actions_are_named_by_direction_and_speed():
@@ -105,3 +105,5 @@ def test_a_short_repr_has_what_is_not_default_and_no_array():
     text = short_repr(Potts(4, decay=GaussianDecay(0.5), coordinates=np.zeros((9, 2))))
     decay = "decay=GaussianDecay(scale=0.5, offset=0.0)"
     assert text == f"Potts(n_clusters=4, {decay}, coordinates=<9×2 array>)"
+    text = short_repr(Regions.inferred(1.0175755940279936))
+    assert "scale=LogUniform(low=0.508788, high=5.08788), offset=0.0" in text

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_runs import made_up, plane_problem, ring_problem
+from small_runs import made_up, plane_problem, quick, ring_problem
 
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.verdict import verdict
-from onlooker.findings.words import findings, format_regions, in_short
-from onlooker.partitions import ChineseRestaurant, DistanceDependent
+from onlooker.findings.words import findings, format_regions, in_short, percent
+from onlooker.partitions import ChineseRestaurant, DistanceDependent, Regions
 
 
 def opened(problem=None, prior=None, **options):
@@ -46,11 +46,28 @@ def test_it_says_how_far_to_trust_it(settled, words):
     assert words in in_short(opened(), converged(**settled))
 
 
+def test_regions_that_share_controllers_are_counted_too():
+    run = OpenedRun.of(quick(plane_problem(), Regions()))
+    numbers = run.posterior.n_regions
+    assert numbers.min() < numbers.max()
+    low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
+    assert f", in {low} to {high} regions. The consensus" in in_short(run, verdict(run))
+
+
+def test_a_mean_step_of_nearly_nothing_is_left_out():
+    run = opened()
+    found = findings(run)["regions"][:1]
+    found[0]["mean_step"] = [0.5, 0.0]
+    assert "; on average 0.5 towards" in format_regions(run, found)[1]
+    found[0]["mean_step"] = [0.01, 0.0]
+    assert "on average" not in format_regions(run, found)[1]
+
+
 def test_few_regions_beside_many_controllers_are_explained():
     run = opened()  # labels drawn at random: draws that agree on nothing
     n_found = int(run.posterior.partition().max()) + 1
     assert n_found < np.quantile(run.posterior.n_controllers, 0.05)
-    assert "fewer: the draws differ in which states belong" in in_short(run, verdict(run))
+    assert f"has {n_found}, fewer because the draws disagree" in in_short(run, verdict(run))
 
 
 def test_more_regions_than_controllers_are_explained():
@@ -62,7 +79,7 @@ def test_more_regions_than_controllers_are_explained():
     text = in_short(run, verdict(run))
     n_acting = np.count_nonzero(run.visits)  # ends of tracks are no regions
     assert n_acting < len(alone)
-    assert f"{n_acting} regions, more: states whose controller is uncertain stand apart" in text
+    assert f"has {n_acting}, more because states whose controller is uncertain stand apart" in text
 
 
 def test_a_finite_world_says_which_states():
@@ -72,3 +89,21 @@ def test_a_finite_world_says_which_states():
     assert states == sorted(run.posterior.problem.states.tolist())
     numbers = found["regions"][0]["numbers"]
     assert f"({numbers[0]}" in format_regions(run, found["regions"])[1]
+
+
+def test_a_controller_of_two_places_is_said_to_be_at_one_of_them():
+    run = opened()
+    states = run.posterior.problem.states
+    labels = np.zeros(len(states), dtype=np.int64)
+    labels[np.argsort(states[:, 0])[1:-12]] = 1  # what lies between is another's
+    result = run.load_consensus()
+    run.posterior.use_consensus(replace(result, labels=labels, n_clusters=2))
+    apart = findings(run)["regions"][0]["center"]
+    assert apart in states[labels == 0].tolist()
+    assert apart in states[np.argsort(states[:, 0])[-12:]].tolist()  # where most are
+
+
+def test_shares_are_rounded_as_on_paper():
+    assert [percent(share) for share in (0.205, 0.215, 0.001, 0.0, 1.0)] == [
+        "21 %", "22 %", "< 1 %", "0 %", "100 %",
+    ]  # fmt: skip

@@ -87,7 +87,9 @@ def test_policies_are_those_of_the_formulas(tau, tau0, alone, kappa, nodes):
 
 def test_distances_may_count_by_how_far_apart_nodes_lie():
     posterior = run(Continuation(4.0, local=True))
-    np.testing.assert_allclose(posterior.policy(ASKED), by_hand(posterior, 4.0, 1.0, None), atol=5e-3)
+    np.testing.assert_allclose(
+        posterior.policy(ASKED), by_hand(posterior, 4.0, 1.0, None), atol=5e-3
+    )
     assert np.abs(posterior.policy(ASKED) - run(Continuation(4.0)).policy(ASKED)).max() > 0.02
 
 

@@ -27,8 +27,7 @@ OVERALL = (False, True)
 PLAIN = Continuation(local=True)
 """The model itself, but for distances that count by how far apart nodes lie."""
 SETTINGS = [
-    Continuation(*each, local=True)
-    for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
+    Continuation(*each, local=True) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
 ]
 """All that are compared."""
 
@@ -104,7 +103,9 @@ def choose_continuation(
 
     folds = list(_without_tracks(problem, tracks, rng))
     n_fits = _few(problem, _FOLDS) + _few(problem, _CELLS)
-    with make_progress(progress, n_fits, "choosing how regions go on", "fits", brief=True) as shown:
+    with make_progress(
+        progress, n_fits, "choosing how regions extend", "fits", brief=True
+    ) as shown:
         by_tracks, by_cells = scores(folds), scores(list(_without_cells(problem, plain, rng)))
         shown.update(n_fits)
     if not by_tracks or not by_cells:
@@ -314,7 +315,7 @@ def _words(chosen: Continuation, gain: float) -> str:
     alone += " (as all states together)" if chosen.overall else ""
     own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
     return (
-        f"How regions go on to states that were not seen: sharpness {chosen.sharpness:g}, reach "
-        f"{chosen.reach:.2g}, alone {alone}{own}, chosen on trajectories and parts of the state "
-        f"space that were left out ({gain:+.3f} per step on trajectories)."
+        f"How regions extend to unseen states: sharpness {chosen.sharpness:g}, reach "
+        f"{chosen.reach:.2g}, alone {alone}{own}; chosen by what was left out, trajectories and "
+        f"parts of the state space ({gain:+.3f} nats per step on trajectories)."
     )

@@ -64,8 +64,8 @@ def main(debug: bool) -> None:
 
 # Short enough for 80 columns; the rest is in each command's help.
 for command, short_help in (
-    (anomaly, "Find new tracks that do not behave as a run has learned."),
-    (check, "Check every file of a stored run, and mend it."),
+    (anomaly, "Find tracks that deviate from what a run has learned."),
+    (check, "Check every file of a stored run, and repair it."),
     (demo, "Recognise the policy of a simulated expert and draw it."),
     (explore, "Explore a stored run in the browser, or compare several."),
     (fit, "Recognise the policy behind tracks of states."),

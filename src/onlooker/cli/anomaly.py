@@ -191,7 +191,7 @@ def _print_behaviours(ranking: pd.DataFrame) -> None:
     """What deviating trajectories do instead."""
     found = ranking[ranking["behaviour"] != ""]
     if len(found):
-        echo("What explains the deviating ones best:")
+        echo("Best explanations of the tracks that deviate:")
     for name, row in found.iterrows():
         echo(f"  {name}: {row['behaviour']} ({row['gain']:.0f} nats better than the run's policy)")
 

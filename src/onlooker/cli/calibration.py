@@ -76,7 +76,7 @@ def reference_scores(reader: Reader, file: Path | None, seed: int) -> AnomalySco
                 f"--reference {file}: it holds {counted(len(demos), 'trajectory')}; {ENOUGH} allow "
                 f"p-values below 0.05, {MIN_REFERENCE} are the least"
             )
-        notify(f"P-values: by {counted(len(demos), 'reference trajectory')} of {file}.")
+        notify(f"P-values from {counted(len(demos), 'reference trajectory')} of {file}.")
         return score(posterior, demos, simulate=False, random_state=seed)
     aside = reader.run.held_out()
     nominal, by = None, []
@@ -96,5 +96,5 @@ def reference_scores(reader: Reader, file: Path | None, seed: int) -> AnomalySco
             nominal = others if nominal is None else nominal.joined(others)
             n_others = counted(len(others), "trajectory")
             by.append(f"{n_others} of the fit, scored by short chains without them")
-    notify(f"P-values: by {' and '.join(by)}.")
+    notify(f"P-values from {' and '.join(by)}.")
     return nominal

@@ -23,24 +23,28 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
     help="Trajectories to set aside, which calibrate the p-values of `onlooker anomaly`.  "
-    "[default: 0.2 of ten or more]",
+    "[default: 0.2 if there are ten or more]",
 )
-@click.option("--directions", type=click.IntRange(min=2), help="Directions.  [default: 16]")
-@click.option("--speeds", type=click.IntRange(min=1), help="Speeds, at most.  [default: 2]")
-@click.option("--step", type=_POSITIVE, help="The length of all steps, instead of speeds.")
+@click.option(
+    "--directions", type=click.IntRange(min=2), help="Number of directions.  [default: 16]"
+)
+@click.option("--speeds", type=click.IntRange(min=1), help="Most speeds to propose.  [default: 2]")
+@click.option("--step", type=_POSITIVE, help="One length for all steps, instead of --speeds.")
 @click.option("--sigma", type=_POSITIVE, help="Noise of a step.  [default: from the tracks]")
 @click.option(
     "--features",
     metavar="NAMES",
-    help="What joins the position in the state: none, heading or heading,speed.  [default: by the "
-    "score of left-out trajectories]",
+    help="What to add to the position: none, heading or heading,speed.  [default: what predicts "
+    "left-out trajectories best]",
 )
 @click.option(
     "--prior",
     metavar="KIND",
     help="Prior over partitions, such as crp or potts.  [default: regions]",
 )
-@click.option("--clusters", type=click.IntRange(min=1), help="Of potts and mixing.  [default: 10]")
+@click.option(
+    "--clusters", type=click.IntRange(min=1), help="Clusters of potts and mixing.  [default: 10]"
+)
 @click.option("--scale", type=_POSITIVE, help="Length scale.  [default: a typical step]")
 @click.option(
     "--repertoire",
@@ -68,7 +72,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     "--model",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="File with all other settings, or 'paper' for those of the paper. Options override it.",
+    help="File with all other settings, or 'paper' for those of the paper; options override it.",
 )
 @click.option(
     "-o",

@@ -48,10 +48,10 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--max-speed",
         type=click.FloatRange(min=0, min_open=True),
-        help="States that are reached faster are missing: per hour for dates, km on Earth.",
+        help="Treat states that are reached faster as missing: per hour for dates, km on Earth.",
     )(command)
     command = click.option(
-        "--encoding", metavar="NAME", help="Encoding of a CSV file.  [default: as it looks]"
+        "--encoding", metavar="NAME", help="Encoding of a CSV file.  [default: detected]"
     )(command)
     columns = {
         "time": "Column to sort each trajectory by.",

@@ -19,7 +19,7 @@ from onlooker.cli.output import echo, has_browser
     show_default=True,
     help="File to write.",
 )
-@click.option("--force", is_flag=True, help="Replace the file even if it is no report.")
+@click.option("--force", is_flag=True, help="Replace the file even if it is not a report.")
 @click.option("--show", is_flag=True, help="Open the report when done.")
 def report(run: Path, output: Path, force: bool, show: bool) -> None:
     """Write a report of a stored run: one self-contained file that needs no network.
@@ -36,7 +36,7 @@ def report(run: Path, output: Path, force: bool, show: bool) -> None:
     from onlooker.reading.tracks import counted
 
     if output.exists() and not force and not is_report(output):
-        raise click.ClickException(f"{output} is no report; --force replaces it")
+        raise click.ClickException(f"{output} is not a report; --force replaces it")
     written = write_report(run, output, progress=True)
     echo(
         f"{output}: {written['bytes'] / 1e6:.1f} MB with {counted(written['frames'], 'draw')}. "

@@ -118,8 +118,8 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     echo(f"Prior: {prior_words(target.prior)}.")
     echo(f"Concentration of the controllers: {concentration_words(target.concentration)}.")
     echo(
-        f"Draws: {counted(model['chains'], 'chain')} of {model['draws']:,} after "
-        f"{counted(model['tune'], 'sweep')}, seed {model['seed']}."
+        f"Draws: {counted(model['chains'], 'chain')} of {counted(model['draws'], 'draw')} after "
+        f"{counted(model['tune'], 'sweep')} of tuning, seed {model['seed']}."
     )
     echo("\n".join(words.format_done(run, report)))
     rows = [

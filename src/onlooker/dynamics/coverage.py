@@ -110,10 +110,17 @@ class StepCoverage:
         rows = "; rows count from 0" if self.demos.rows is not None else ""
         lines = [summary, f"{len(worst):,} {verb} not explained, the worst first{rows}:"]
         for t in worst[:_SHOWN]:
-            lines.append(f"  {self.demos.place(int(self.starts[t]))}: {self.misfit[t]:.3g} sigma")
+            lines.append(
+                f"  {self.demos.place(int(self.starts[t]))}: {_sigmas(self.misfit[t])} sigma"
+            )
         if len(worst) > _SHOWN:
             lines.append(f"  and {len(worst) - _SHOWN:,} more")
         return "\n".join(lines)
+
+
+def _sigmas(misfit: float) -> str:
+    """Three digits at least, never as a power of ten."""
+    return f"{misfit:,.0f}" if misfit >= 1000 else f"{misfit:.3g}"
 
 
 def coverage_of(dynamics: DisplacementDynamics, demos: Demonstrations) -> StepCoverage:

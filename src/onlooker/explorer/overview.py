@@ -17,7 +17,7 @@ from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.model import dynamics_words, prior_words
 from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
 from onlooker.findings.verdict import table_rows, verdict
-from onlooker.findings.words import in_a_line, in_short
+from onlooker.findings.words import angles, in_a_line, in_short
 from onlooker.hyper import Prior
 from onlooker.prediction.controllers import LEVEL
 
@@ -48,6 +48,7 @@ def overview(view: RunView) -> dict[str, Any]:
         "verdict": _verdict(view),
         "in_short": _in_short(view),
         "regions": _regions(view),
+        "angles": angles(view.run),
         "summary": table_rows(view.run) if _has_table(view) else [],
         "consensus": _consensus(view),
         "membership": None if view.consensus is None else pack(view.consensus.membership),
@@ -93,7 +94,7 @@ def _call(view: RunView) -> str:
     header, target, schedule = view.run.header, view.posterior.target, view.posterior.schedule
     parts = [
         f"problem, {short_repr(target.prior)}",
-        f"concentration={target.concentration!r}",
+        f"concentration={short_repr(target.concentration)}",
         *([] if target.collapsed else ["collapsed=False"]),
         f"draws={header['draws']}, tune={schedule.tune}",
         f"chains={header['chains']}, thin={schedule.thin}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,15 +73,17 @@ def _numbers(run: OpenedRun, nodes: Array) -> list[int] | None:
 
 
 def _center(run: OpenedRun, nodes: Array) -> list[float] | None:
+    """The state nearest to the median: in the midst of most, also of regions that lie apart."""
     if run.is_discrete:
         return None
     places = run.posterior.problem.states[nodes, : run.n_position]
-    if not run.geographic:
-        return [float(x) for x in places.mean(axis=0)]
-    lon, lat = np.radians(places).T  # the mean in space: the date line is no seam
-    x, y = (np.cos(lat) * np.cos(lon)).mean(), (np.cos(lat) * np.sin(lon)).mean()
-    up = np.sin(lat).mean()
-    return [math.degrees(math.atan2(y, x)), math.degrees(math.atan2(up, math.hypot(x, y)))]
+    flat, spread = places, np.ptp(places, axis=0)
+    if run.geographic:  # in space: the date line is no seam
+        lon, lat = np.radians(places).T
+        flat = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+        spread = np.ones(3)
+    away = (flat - np.median(flat, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return [float(x) for x in places[np.argmin(np.linalg.norm(away, axis=1))]]
 
 
 def _mean_step(dynamics: Any, policy: Array) -> list[float] | None:

@@ -131,11 +131,13 @@ def coordinate(value: float, digits: int) -> str:
 # -- priors ---------------------------------------------------------------------------------------
 
 
-def short_repr(value: Any) -> str:
+def short_repr(value: Any, whole: bool = False) -> str:
     """A prior as its call, without what is left at its default; arrays by their shape.
 
-    The decay is shown in any case: it is in the units of the data.
+    The decay is shown whole: it is in the units of the data. Numbers have six digits.
     """
+    if isinstance(value, float):
+        return repr(float(f"{value:.6g}"))
     if isinstance(value, np.ndarray | list | tuple):
         return f"<{'×'.join(map(str, np.shape(value)))} array>"
     if isinstance(value, UnknownPrior):
@@ -145,12 +147,10 @@ def short_repr(value: Any) -> str:
     arguments = []
     for item in dataclasses.fields(value):
         given = getattr(value, item.name)
-        if item.name == "decay":
-            arguments.append(f"decay={given!r}")
-            continue
         default = item.default
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory()
-        if repr(given) != repr(default):
-            arguments.append(f"{item.name}={short_repr(given)}")
+        decay = item.name == "decay"
+        if whole or decay or repr(given) != repr(default):
+            arguments.append(f"{item.name}={short_repr(given, decay)}")
     return f"{type(value).__name__}({', '.join(arguments)})"

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onlooker.checks import Array, one_of, stored_array
-from onlooker.consensus.stability import Stability, stability
-from onlooker.diagnostics import own_landmarks
+from onlooker.consensus.stability import Stability
 from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
@@ -248,10 +247,10 @@ class OpenedRun:
         """Diagnostics of label-free quantities."""
         return self.posterior.summary()
 
-    @cached_property
+    @property
     def stability(self) -> Stability | None:
         """How far chains with landmarks of their own agree; None where all have the same nodes."""
-        return stability(self.posterior) if own_landmarks(self.posterior) else None
+        return self.posterior.stability
 
     @property
     def has_unseen(self) -> bool:

@@ -25,8 +25,8 @@ _TITLES: dict[str, str] = {
     "unknown": "It is unknown whether the chains agree",
 }
 _ENDED: dict[str, list[str]] = {
-    "converged": ["Sampling went on until everything had settled."],
-    "time": ["Sampling ended with its time budget, before everything had settled."],
+    "converged": ["Sampling ended when everything had settled."],
+    "time": ["Sampling reached its time limit before everything had settled."],
 }
 
 
@@ -43,7 +43,7 @@ def verdict(run: OpenedRun) -> dict[str, Any]:
     if len(r_hat) == 0:
         return _unknown(
             "No monitored quantity ever changed, in any chain: either the data leave no doubt, or "
-            "every chain is stuck at the same place."
+            "all chains are stuck at the same place."
         )
     worst, least = float(r_hat.iloc[0]), float(ess.iloc[0])
     level, parts = _level(worst, least), settled(table)
@@ -71,12 +71,12 @@ def _of_landmarks(run: OpenedRun, found: Stability) -> dict[str, Any]:
     if found.policy_agrees and found.partition_agrees:
         level = "good"
     sentences = [
-        f"Each of the {posterior.n_chains} chains has landmarks of its own, so they may differ in "
-        f"their numbers of controllers ({_each(posterior.n_controllers)})"
+        f"Each of the {posterior.n_chains} chains uses other landmarks, so these may differ "
+        f"between chains: the number of controllers ({_each(posterior.n_controllers)})"
         + (
             "."
             if posterior.n_regions is None
-            else f" and of regions ({_each(posterior.n_regions)})."
+            else f" and that of regions ({_each(posterior.n_regions)})."
         ),
         found.sentence,
     ]
@@ -117,7 +117,7 @@ def _level(r_hat: float, ess: float) -> Level:
 
 def _agreement(r_hat: float, quantity: str, run: OpenedRun) -> str:
     n_chains = run.posterior.n_chains
-    who = f"The {n_chains} chains" if n_chains > 1 else "Parts of the only chain"
+    who = f"The {n_chains} chains" if n_chains > 1 else "The two halves of the only chain"
     scale = f"(1 is perfect, up to {MAX_R_HAT} is fine)"
     if r_hat <= MAX_R_HAT:
         return f"{who} agree: R-hat is at most {r_hat:.3f} {scale}."
@@ -130,7 +130,7 @@ def _precision(ess: float, quantity: str) -> str:
     enough = f"aim for {MIN_ESS}"
     if ess >= MIN_ESS:
         enough = "enough for means and 90 % intervals"
-    return f"The {quantity} has the least effective sample size, {ess:.0f} ({enough})."
+    return f"The lowest effective sample size is {ess:.0f}, of the {quantity} ({enough})."
 
 
 def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
@@ -138,7 +138,7 @@ def _advice(level: Level, r_hat: float, run: OpenedRun) -> str:
     if run.posterior.n_chains == 1:
         single = " With one chain only, a region that it never found would go unnoticed."
     if level == "good":
-        return "Probabilities can be taken as they are." + single
+        return "Probabilities can be taken at face value." + single
     rough = "are rough" if level == "fair" else "may depend on where the chains started"
     return f"Probabilities {rough}. {_remedy(r_hat, run)}.{single}"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onlooker.checks import Array
 from onlooker.diagnostics import at_bounds
 from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.dynamics.base import position_dynamics
@@ -23,67 +24,80 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 12
 _MAX_RANGES = 8
+_MIN_DRIFT = 0.1  # of the longest step: a mean step that is worth telling
 
 
 def findings(run: OpenedRun, progress: bool = False) -> dict[str, Any]:
     """Number of controllers, regions, convergence, and what lies at a bound of its prior."""
     from onlooker.consensus.search import n_searches
 
-    with make_progress(progress, n_searches() + 5, "findings", "steps", brief=True) as shown:
+    with make_progress(progress, n_searches() + 10, "findings", "steps", brief=True) as shown:
         shown.update(0, "diagnostics")
         run.table  # noqa: B018
         shown.advance(5, "consensus")
         run.load_consensus(shown)
-    converged = verdict(run)
-    return {
-        "in_short": in_short(run, converged),
-        "controllers": n_controllers(run),
-        "regions": regions(run),
-        "kinds": kinds(run.posterior),
-        "convergence": converged,
-        "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
-    }
+        shown.advance(0, "controllers")
+        converged = verdict(run)
+        found = {
+            "in_short": in_short(run, converged),
+            "controllers": n_controllers(run),
+            "regions": regions(run),
+            "kinds": kinds(run.posterior),
+            "convergence": converged,
+            "at_bounds": [item._asdict() for item in at_bounds(run.posterior)],
+        }
+        shown.advance(5)
+    return found
 
 
 def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
     """What was found, how sure that is, and how far to trust it: the first thing to read."""
-    numbers = run.posterior.n_controllers
-    likely = n_controllers(run)[0]
-    low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
-    n_likely, n_found = int(likely["number"]), len(acting(run))
+    likely, n_found = n_controllers(run)[0], len(acting(run))
+    low, high = _range(run.posterior.n_controllers)
     if low == high:
-        verb = "is" if low == 1 else "are"
-        sentences = [f"There {verb} {counted(int(low), 'controller')} in nearly all draws."]
+        found = (
+            f"There {'is' if low == 1 else 'are'} {counted(low, 'controller')} in nearly all draws"
+        )
     else:
-        sentences = [
-            f"There are {low:.0f} to {high:.0f} controllers (90 % of draws), most likely "
-            f"{n_likely} ({percent(likely['probability'])})."
-        ]
-    sentences.append(f"The consensus partition has {counted(n_found, 'region')}")
+        found = (
+            f"There are {low} to {high} controllers (90 % of draws), most likely "
+            f"{likely['number']:.0f} ({percent(likely['probability'])})"
+        )
+    if run.posterior.n_regions is not None:
+        fewest, most = _range(run.posterior.n_regions)
+        several = counted(most, "region")
+        found += f", in {several if fewest == most else f'{fewest:,} to {several}'}"
+    consensus = f"The consensus partition has {n_found:,}"
     if n_found < low:
-        sentences[-1] += (
-            ", fewer: the draws differ in which states belong together, and it keeps no border "
-            "that most of them do not have"
+        consensus += (
+            ", fewer because the draws disagree about borders and it keeps only those that most "
+            "draws share"
         )
     elif n_found > high:
-        sentences[-1] += (
-            ", more: states whose controller is uncertain stand apart in it, while each draw puts "
-            "them with one or another"
+        consensus += (
+            ", more because states whose controller is uncertain stand apart in it, while each "
+            "draw gives them one controller or another"
         )
-    return " ".join([f"{' '.join(sentences)}.", _trust(converged)])
+    return f"{found}. {consensus}. {_trust(converged)}"
+
+
+def _range(numbers: Array) -> tuple[int, int]:
+    """Where 90 % of the draws lie."""
+    low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
+    return int(low), int(high)
 
 
 def percent(share: float) -> str:
     """A share as in "17 %"."""
     if 0 < share < 0.005:
         return "< 1 %"
-    return f"{100 * share:.0f} %"
+    return f"{math.floor(100 * share + 0.5)} %"
 
 
 def _trust(converged: dict[str, Any]) -> str:
     settled = converged["settled"]
     if converged["level"] == "unknown":
-        return "Whether this has settled cannot be told yet."
+        return "It is too early to tell whether this has settled."
     if settled.get("policy", True) and not settled.get("partition", True):
         return (
             "The policy has settled, the partition has not: trust what is done at each place more "
@@ -102,8 +116,9 @@ def format_done(run: OpenedRun, found: dict[str, Any]) -> list[str]:
 
 
 def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
-    """One line per region; the largest come first."""
-    lines = [f"Consensus partition: {counted(len(found), 'region')}{_angles(run)}."]
+    """One line per controller of the consensus partition; the largest come first."""
+    parts = [f"Consensus partition: {counted(len(found), 'controller')}", angles(run)]
+    lines = ["; ".join(part for part in parts if part) + "."]
     lines += [f"  {_region(run, region)}" for region in found[:_MAX_LISTED]]
     if len(found) > _MAX_LISTED:
         lines.append(f"  and {len(found) - _MAX_LISTED} smaller ones")
@@ -123,12 +138,12 @@ def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
     return f"mostly {what}; {where}"
 
 
-def _angles(run: OpenedRun) -> str:
+def angles(run: OpenedRun) -> str | None:
     """How directions are counted, where they are angles."""
     steps = getattr(position_dynamics(run.posterior.problem.dynamics), "steps", None)
     if steps is None or run.geographic or np.shape(steps)[1] != 2:
-        return ""
-    return f"; directions are counter-clockwise from {run.axes[0]}"
+        return None
+    return f"directions are counter-clockwise from {run.axes[0]}"
 
 
 def _region(run: OpenedRun, region: dict[str, Any]) -> str:
@@ -145,6 +160,9 @@ def _region(run: OpenedRun, region: dict[str, Any]) -> str:
     if region["mean_step"] is None or len(region["mean_step"]) != 2:
         return text
     x, y = region["mean_step"]
+    steps = getattr(position_dynamics(run.posterior.problem.dynamics), "steps", [])
+    if math.hypot(x, y) < _MIN_DRIFT * np.linalg.norm(steps, axis=1).max():
+        return text  # steps in all directions, as of what goes straight on or turns
     length = f"{math.hypot(x, y):.3g}"
     if run.geographic:
         point = compass_point(math.degrees(math.atan2(x, y)))

@@ -47,6 +47,7 @@ _CHOSEN = ("nodes", "chains", "tune", "draws")
 _HELD_OUT, _MANY = 0.2, 10  # share set aside by default, of so many trajectories or more
 REPERTOIRES: dict[str, Any] = {"auto": "auto", "actions": [Actions()]}
 """By their names in a model."""
+_BAD = 50.0  # sigma: a step that no behaviour explains
 _MAX_LISTED = 20  # unexplained steps that are stored with a run
 _NAMES = {"seed": "random_state", "jobs": "n_jobs", "scheduler": "client"}
 
@@ -230,6 +231,14 @@ def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> N
         )
 
 
+def _note_bad_fixes(unexplained: list[dict[str, Any]], notify: Notify) -> None:
+    if unexplained and unexplained[0]["misfit"] > _BAD:
+        notify(
+            "Note: the worst of these look like bad fixes, which distort all that follows; "
+            "--max-speed with --missing split (or drop) leaves them out."
+        )
+
+
 def prepare(
     demos: Demonstrations,
     model: Model,
@@ -250,6 +259,8 @@ def prepare(
             f"[dynamics] names has {len(names)} names; there are {dynamics.n_actions} actions"
         )
     explained = _explained(dynamics, demos, notify)
+    if explained is not None and "max_speed" not in model.cleaning:
+        _note_bad_fixes(explained["unexplained"], notify)
     record = Record(
         file=file,
         reading=reading,

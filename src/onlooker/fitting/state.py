@@ -15,9 +15,9 @@ from onlooker.dynamics.features import Feature, Heading, Speed
 from onlooker.partitions import ScaledAxes
 
 _WORDS = {
-    (): "the position alone",
-    ("heading",): "the position with the heading",
-    ("heading", "speed"): "the position with heading and speed",
+    (): "position alone",
+    ("heading",): "position and heading",
+    ("heading", "speed"): "position, heading and speed",
 }
 
 
@@ -57,14 +57,14 @@ class Look:
             parts = zip(names, self.choice.metric.factors, strict=False)
             counted = ", ".join(f"{name} by {factor:.2g}" for name, factor in parts)
             found.append(
-                f"Distances between states count {counted}: left-out trajectories are predicted "
-                "better than if all counted alike."
+                f"Distances between states weigh {counted}, which predicts left-out trajectories "
+                "better than equal weights."
             )
         return found
 
     def _why(self, choice: StateChoice) -> str:
         if self.names is not None:
-            return ", as --features says"
+            return " (--features)"
         reasons = [
             f"{joined[-1]} adds {gain}"
             for joined, gain in choice.gains.items()
@@ -92,8 +92,8 @@ class Look:
 
     def _memory(self, choice: StateChoice) -> list[str]:
         return [
-            f"Steps depend on the step before: with the {joined[-1]} in the state left-out "
-            f"trajectories are predicted better ({gain}); take it in by --features "
+            f"Steps depend on the step before: with the {joined[-1]} in the state, left-out "
+            f"trajectories are predicted better ({gain}); include it by --features "
             f"{','.join(joined)}."
             for joined, gain in choice.gains.items()
             if gain.counts and not _in(joined, choice)
@@ -103,9 +103,9 @@ class Look:
         if choice.local.counts:
             return []
         return [
-            "One controller for all states predicts left-out trajectories as well as policies "
-            f"that depend on the state do (these add {choice.local}): read regions with care; "
-            "more trajectories, or other [[features]] in a --model file, may tell them apart."
+            "A single policy for all states predicts left-out trajectories as well as policies "
+            f"that depend on the state (these add {choice.local}): be careful with regions. "
+            "More trajectories, or other [[features]] in a --model file, may tell them apart."
         ]
 
     def to_dict(self) -> dict[str, Any] | None:

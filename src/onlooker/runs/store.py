@@ -362,7 +362,7 @@ class Store:
             raise StoreMismatchError(
                 f"{self.path} holds a run already; give ",
                 Setting("resume", (True,)),
-                " to go on with it, or another ",
+                " to continue it, or another ",
                 Setting("store"),
             )
         if found["versions"]["onlooker"] != __version__:

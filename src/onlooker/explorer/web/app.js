@@ -117,7 +117,7 @@
       onlooker.hasMarks(run) ? el("label", {}, el("input", { type: "checkbox", id: "behaviours", checked: state.behaviours, onchange: (event) => set({ behaviours: event.target.checked }) }), "goals and directions") : null,
       el("button", { type: "button", onclick: () => view.zoomBy(1.4, ...centre()), "aria-label": "Zoom in" }, "+"),
       el("button", { type: "button", onclick: () => view.zoomBy(1 / 1.4, ...centre()), "aria-label": "Zoom out" }, "−"),
-      el("button", { type: "button", onclick: () => view.reset(true) }, "Whole"));
+      el("button", { type: "button", onclick: () => view.reset(true) }, "Show all"));
   }
   // What was chosen elsewhere shows in the menus, which keep the focus.
   function syncChoices() {
@@ -202,8 +202,8 @@
     const field = run.node_moves && run.space.kind !== "abstract" ? words[state.field] || "" : "";
     const others = run.space.kind === "real" && run.space.sites.shape[1] > 2 ? " A click takes the coordinates that are not shown from the nearest state." : "";
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
-    const ends = run.nEnds > 0 ? " Faded: ends of trajectories, from where no step was seen." : "";
-    const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: Whole shows everything.` : "";
+    const ends = run.nEnds > 0 ? " Faded: states from which no step was seen, as at the ends of trajectories." : "";
+    const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: “Show all” zooms out.` : "";
     const marks = state.behaviours && onlooker.hasMarks(run) ? " Targets: where a controller heads for; fans: the directions that it takes; larger: more often." : "";
     const caption = what + field + marks + ends + unseen + others + far;
     if (byId("map-caption").textContent !== caption) byId("map-caption").textContent = caption;
@@ -294,7 +294,7 @@
     byId("content").hidden = true;
     byId("trouble").hidden = false;
     byId("trouble-title").textContent = one.state === "broken" ? "This run cannot be shown" : "Nothing to show yet";
-    put(byId("trouble-text"), one.text, one.changing ? " This page follows." : "");
+    put(byId("trouble-text"), one.text, one.changing ? " This page updates itself." : "");
   }
 
   function renderHead() {

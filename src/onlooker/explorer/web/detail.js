@@ -92,23 +92,23 @@
       el("h3", {}, "Nearest demonstrations"),
       near.length ? el("ul", { class: "plain" }, near.map((one) => el("li", {},
         el("button", { class: "linklike", type: "button", onclick: () => act.trajectory(one.trajectory, one.step) }, `trajectory ${run.called(one.trajectory)}, step ${one.step}`),
-        one.distance > 0 ? `, ${number(one.distance)}${run.space.meridian === null ? "" : " km"} away` : ", right here")))
-        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not the trajectories that they are of."),
+        one.distance > 0 ? `, ${number(one.distance)}${run.space.meridian === null ? "" : " km"} away` : ", at this place")))
+        : el("p", { class: "caption" }, run.paths ? "No trajectory was here." : "This run holds single steps, not trajectories."),
     ];
   }
 
   onlooker.showTrajectory = (run, act) => {
     const box = byId("trajectory");
-    if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not the trajectories that they are of."));
+    if (!run.paths) return put(box, el("p", { class: "caption" }, "This run holds single steps, not trajectories."));
     const k = state.trajectory;
     const form = el("div", { class: "controls" }, trajectoryField(run, act, k),
       k === null ? el("button", { type: "button", id: "oddest", onclick: () => act.trajectory(onlooker.oddest(run), null), disabled: !run.anomaly, title: whyOddest(run) }, "The oddest")
         : el("button", { type: "button", onclick: () => act.trajectory(null, null) }, "None"));
     if (k === null) return put(box, form, el("p", { class: "caption" }, "Choose a trajectory to see it on the map, with how surprising each of its steps is."));
     const path = run.trajectory(k);
-    if (!path.surprise) return put(box, form, el("p", { class: "caption" }, run.data.unseen ? "How surprising its steps are is left out: some states were not seen." : "Being worked out …"));
+    if (!path.surprise) return put(box, form, el("p", { class: "caption" }, run.data.unseen ? "The surprise of its steps is not shown: some states were not seen." : "Computing …"));
     const odd = run.odd(path).filter(Boolean).length;
-    const rare = path.p_value ? "so surprising that simulations of them rarely are" : "among the 5 % most surprising of all";
+    const rare = path.p_value ? "more surprising than 98 % of simulated steps" : "among the 5 % most surprising of this run";
     const t = state.step === null ? null : Math.min(state.step, path.surprise.length - 1);
     const slider = el("input", { type: "range", min: "0", max: String(path.surprise.length - 1), value: String(t ?? 0), "aria-label": "Step of the trajectory",
       oninput: (event) => act.step(Number(event.target.value)) });
@@ -118,7 +118,7 @@
       judged(run, k),
       el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} ${rare}.`),
       chart, el("div", { class: "controls" }, el("label", { class: "long" }, "Step", slider)), words,
-      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: what is to be expected at that state; orange: a step as surprising has a probability of 2 % or less." : "Dashed: what 95 % of all steps stay below."} The run was fitted to these very steps, so they look less odd than they are.`));
+      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: the expected surprise at that state; orange: more surprising than 98 % of simulated steps." : "Dashed: 95 % of all steps lie below."} The run was fitted to these very steps, so they look less odd than they are.`));
     return null;
   };
 
@@ -145,7 +145,7 @@
   function judged(run, k) {
     if (!run.anomaly) return null;
     const { score, p_combined, p_change, onset, end, n_unexplained, behaviour } = run.anomaly[k];
-    const words = [`Score ${number(score)}${p_combined === null ? "" : `; of the trajectories of this run ${percent(p_combined)} are as odd in some respect`}.`];
+    const words = [`Score ${number(score)}${p_combined === null ? "" : `; ${percent(p_combined)} of the trajectories of this run are at least as odd in some respect`}.`];
     if (n_unexplained > 0) words.push(`No action explains ${onlooker.plural(n_unexplained, "step", "steps")}.`);
     if (p_change !== null && p_change <= 0.05 && onset >= 0) words.push(`Its behaviour seems to change from step ${onset} to ${end}.`);
     if (behaviour) words.push(`Best explained by: ${behaviour}.`);
@@ -175,7 +175,7 @@
   };
 
   function whyOddest(run) {
-    if (run.anomaly) return "The trajectory that the fewest others of this run are as odd as";
+    if (run.anomaly) return "The trajectory that stands out most in this run";
     if (run.run.growing) return "Trajectories are compared once the run has ended";
     if (run.data.unseen) return "Trajectories are not compared where states were not seen";
     if (!run.complete) return "Trajectories are still being compared";

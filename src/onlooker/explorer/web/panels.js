@@ -2,7 +2,7 @@
 // Sections that read a run: facts, convergence, controllers, doubts, hyper-parameters, how again.
 (() => {
   const { el, put, byId, number, percent, plural } = onlooker;
-  const WAIT = () => el("p", { class: "caption" }, "Being worked out …");
+  const WAIT = () => el("p", { class: "caption" }, "Computing …");
 
   onlooker.panels = {
     facts(run, source) {
@@ -19,18 +19,25 @@
       const likely = run.counts.reduce((best, one) => (one.share > best.share ? one : best));
       const found = run.consensus && (run.consensus.n_acting ?? run.consensus.n_clusters);
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
+      const controllers = run.regions && el("ul", { class: "plain found", "aria-label": "The controllers with the most states" },
+        run.regions.map((one) => el("li", {}, onlooker.sign(one.number, run.n_reference, 15), el("span", {}, `${one.number + 1}: ${one.text}`))));
+      const more = run.regions ? found - run.regions.length : 0;
+      const legend = `A controller is one way of acting, shared by all states of its colour${run.angles ? `; ${run.angles}` : ""}.`;
       put(byId("facts"),
-        run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
-        run.regions ? el("ul", { class: "plain found", "aria-label": "The largest regions" }, run.regions.map((one) => el("li", {}, onlooker.sign(one.number, run.n_reference, 15), el("span", {}, `${one.number + 1}: ${one.text}`)))) : null,
-        el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
-          data.dynamics ? ` (${data.dynamics})` : "", `. The states were grouped, and each group given a controller. Prior: ${run.run.prior}.`),
-        run.kinds ? el("p", {}, run.kinds) : null,
-        el("div", { class: "tiles" },
-          tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
-          tile(found === null ? "…" : number(found), `${found === 1 ? "region" : "regions"} in the consensus partition`),
-          tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
-          run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
-        ));
+        el("div", {},
+          run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
+          controllers,
+          run.regions ? el("p", { class: "caption" }, `${more > 0 ? `And ${number(more)} more, further down. ` : ""}${legend}`) : null),
+        el("div", {},
+          el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
+            data.dynamics ? ` (${data.dynamics})` : "", `. Prior: ${run.run.prior}.`),
+          run.kinds ? el("p", {}, run.kinds) : null,
+          el("div", { class: "tiles" },
+            tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
+            tile(found === null ? "…" : number(found), `${found === 1 ? "controller" : "controllers"} in the consensus partition`),
+            tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
+            run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
+          )));
       const notes = [...run.notes];
       if (data.unidentifiable > 0) notes.push(`${percent(data.unidentifiable)} of the steps are equally likely under every action: they say nothing about the policy.`);
       if (!source.live) {
@@ -54,7 +61,7 @@
       return put(box,
         el("p", { class: `verdict-line ${level}` }, `${SIGN[level]} ${title}`), sentences.map((words) => el("p", {}, onlooker.unbroken(words))),
         traces(run, box),
-        el("details", { open: wasOpen }, el("summary", {}, "All numbers that were watched"),
+        el("details", { open: wasOpen }, el("summary", {}, "All monitored quantities"),
           el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of diagnostics" }, el("table", {},
             el("thead", {}, el("tr", {}, ["", "mean", "sd", "90 % of draws", "ESS", "R-hat"].map((words) => el("th", { scope: "col" }, words)))),
             el("tbody", {}, rows)))));
@@ -67,7 +74,7 @@
       const found = run.consensus;
       put(box, el("p", {}, `Most likely: ${words}.`), onlooker.histogram(onlooker.widthOf(box), run.counts),
         found && el("p", { class: "caption" },
-          `The consensus partition has ${plural(found.n_clusters, "part", "parts")}${found.n_acting !== null && found.n_acting < found.n_clusters ? `, ${number(found.n_clusters - found.n_acting)} of them ends of trajectories without a step` : ""}; it has the least expected variation of information (${number(found.expected_loss)} bits), and ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits of it; of these, the farthest with the fewest parts has ${found.fewest}, the farthest with the most ${found.most}.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
+          `The consensus partition has ${plural(found.n_clusters, "cluster", "clusters")}${found.n_acting !== null && found.n_acting < found.n_clusters ? `, ${number(found.n_clusters - found.n_acting)} of them ends of trajectories without a step` : ""}. Of all partitions it has the least expected distance from the draws (${number(found.expected_loss)} bits of variation of information); ${found.n_agreeing} of ${found.n_restarts} searches found it. ${percent(found.level)} of the draws lie within ${number(found.radius)} bits; the farthest of these have ${found.fewest} to ${found.most} clusters.${found.provisional ? " It is provisional while sampling goes on." : ""}`));
     },
 
     unsure(run, act) {
@@ -107,7 +114,7 @@
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
       return put(box, el("div", { class: "cards" }, cards),
-        el("p", { class: "caption" }, `Bars: mean over the steps from the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state where nothing was seen to happen.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
+        el("p", { class: "caption" }, `Bars: mean over the steps from the controller's states; lines: ${percent(run.level)} credible intervals.${idle > 0 ? ` Left out: ${plural(idle, "cluster", "clusters")} of a single state without a step.` : ""}${more > 0 ? ` ${number(more)} smaller clusters are not listed.` : ""}`));
     },
 
     hyper(run) {
@@ -124,7 +131,7 @@
       const about = run.run;
       const versions = Object.entries(about.versions).map(([name, version]) => `${name} ${version}`).join(", ");
       put(byId("again"),
-        el("p", {}, "Groups of states share a controller, a distribution over actions; which states belong together, how many controllers there are and which action each step was, is inferred at once by Gibbs sampling."),
+        el("p", {}, "Groups of states share a controller, a distribution over actions; which states belong together, how many controllers there are and which action each step was are inferred jointly, by Gibbs sampling."),
         about.command ? [el("p", {}, "Command"), el("pre", {}, about.command)] : null,
         el("p", {}, "In Python"), el("pre", {}, about.call),
         el("dl", {}, el("dt", {}, "Seed"), el("dd", {}, about.seed), el("dt", {}, "Versions"), el("dd", {}, versions),
