@@ -68,7 +68,7 @@ class NeighbourSearch:
 
     @cached_property
     def spacing(self) -> Array:
-        """How far apart nodes lie around each, their median being 1; 1 where that does not count."""
+        """How far apart nodes lie around each, with a median of 1; or 1 for all."""
         local = self._landmarks is not None or self._rule.local
         if not local or self._n_nodes == 1:
             return np.ones(self._n_nodes)
