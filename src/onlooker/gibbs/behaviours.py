@@ -30,7 +30,7 @@ def _by_label(labels: Array, n_slots: int) -> Array:
         place[labels[i] + 1] += 1
     for k in range(n_slots):
         place[k + 1] += place[k]
-    order = np.empty(len(labels), dtype=np.int64)
+    order = np.empty(len(labels), dtype=np.int32)
     for i in range(len(labels)):
         order[place[labels[i]]] = i
         place[labels[i]] += 1
@@ -84,19 +84,26 @@ def collapsed_behaviours(
     used = np.empty(n_actions, dtype=np.int64)
     running = np.empty(max(n_actions, len(tables.by_kind)) + 1)
     order = _by_label(labels, len(counts.size))
-    for _ in range(passes):
-        now, n_used = -1, 0
-        for o in range(len(order)):
-            i = order[o]
-            k = labels[i]
-            cluster = counts.cluster[k]
-            if k != now:
-                now, n_used = k, 0
-                for j in range(n_actions):
-                    if cluster[j] > 0:
-                        used[n_used] = j
-                        n_used += 1
+    at = np.empty(len(actions), dtype=np.int32)
+    node = np.empty(len(actions), dtype=np.int32)
+    end = 0
+    while end < len(order):
+        k, n, n_used = labels[order[end]], 0, 0
+        while end < len(order) and labels[order[end]] == k:
+            i = order[end]
             for t in range(data.first[i], data.first[i + 1]):
+                at[n], node[n] = t, i
+                n += 1
+            end += 1
+        cluster = counts.cluster[k]
+        for j in range(n_actions):
+            if cluster[j] > 0:
+                used[n_used] = j
+                n_used += 1
+        # given labels, no cluster depends on another: all passes while its data are at hand
+        for _ in range(passes):
+            for p in range(n):
+                t = at[p]
                 row, old = data.row[t], actions[t]
                 cluster[old] -= 1
                 total = 0.0
@@ -122,8 +129,8 @@ def collapsed_behaviours(
                 cluster[new] += 1
                 if new != old:
                     actions[t] = new
-                    counts.node[i, old] -= 1
-                    counts.node[i, new] += 1
+                    counts.node[node[p], old] -= 1
+                    counts.node[node[p], new] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -10,7 +10,8 @@ from onlooker.checks import Array
 from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Tables
 
-_LOST = 900.0  # exponentials of differences beyond are 0, whatever a standard gamma draw may be
+LOST = 900.0
+"""Exponentials of minus that are 0, also beside a gamma draw of any likely size."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -54,7 +55,7 @@ def controllers_for(n_slots: int, counts: Array, tables: Tables, rng: np.random.
     """
     shape = counts[:n_slots] + tables.alpha * tables.share
     less = rng.standard_exponential(shape.shape) / shape
-    seen = less < less.min(axis=1, keepdims=True) + _LOST
+    seen = less < less.min(axis=1, keepdims=True) + LOST
     logs = np.full(shape.shape, -np.inf)
     logs[seen] = np.log(rng.standard_gamma(shape[seen] + 1.0)) - less[seen]
     drawn = np.exp(logs - logs.max(axis=1, keepdims=True))
