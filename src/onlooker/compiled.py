@@ -93,7 +93,8 @@ def njit(*, cache: bool, **options: Any) -> Any:
     """Numba's `njit`, with such a cache if `cache` is set."""
 
     def compiled(function: Any) -> Any:
-        kernel: Any = numba.njit(**options)(function)
+        # nothing calls kernels from C: no time for that
+        kernel: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
         if cache:
             try:
                 kernel._cache = _Cache(function)  # type: ignore[no-untyped-call]

@@ -253,20 +253,21 @@ class NaiveRegions:
             )
             for k in range(self.n_slots)
         ]
-        gammas = [[self.rng.standard_gamma(shape + 1) for shape in row] for row in shapes]
+        less = [[self.rng.standard_exponential() / shape for shape in row] for row in shapes]
         self.theta = {}
         for k, row in enumerate(shapes):
-            logs = [
-                math.log(gamma) + math.log1p(-self.rng.random()) / shape
-                for gamma, shape in zip(gammas[k], row, strict=True)
-            ]
-            weights = softmax(logs)
+            weights = softmax(
+                [
+                    math.log(self.rng.standard_gamma(shape + 1)) - lost
+                    for lost, shape in zip(less[k], row, strict=True)
+                ]
+            )
             self.theta[k] = [w / sum(weights) for w in weights]
 
     def draw_actions_given(self):
-        for i in sorted(range(self.n_nodes), key=lambda i: self.labels[i]):
+        for i, transitions in enumerate(self.owned):
             theta = self.theta[self.labels[i]]
-            for t in self.owned[i]:
+            for t in transitions:
                 weights = [a * b for a, b in zip(self.likelihood[t], theta, strict=True)]
                 self.actions[t] = draw(weights, self.rng.random())
 

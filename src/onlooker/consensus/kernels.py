@@ -25,6 +25,9 @@ Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
+BEST, OUT = -2, -1
+"""Places for nodes that are no clusters; see `place`."""
+
 
 class DrawSummary(NamedTuple):
     """What the search knows of the draws.
@@ -75,7 +78,9 @@ def build(labels: Ints, width: int, summary: DrawSummary, options: SearchOptions
     """The state of a partition, with room for ``width`` clusters."""
     draws = summary.draws
     n, n_draws = labels.size, draws.weights.size
-    n_rows = (2 * (draws.start[1:] - draws.start[:-1]) > width).sum()
+    n_rows = 0
+    for c in range(draws.start.size - 1):
+        n_rows += 2 * (draws.start[c + 1] - draws.start[c]) > width
     rows = np.empty((n, n_draws), np.int32)
     counts = np.zeros((n_rows, width), np.int32)
     gain = np.zeros((n_rows + 1, width))
@@ -84,10 +89,11 @@ def build(labels: Ints, width: int, summary: DrawSummary, options: SearchOptions
     row = 0
     for b in range(n_draws):
         for c in range(draws.offset[b], draws.offset[b + 1]):
-            nodes = draws.members[draws.start[c] : draws.start[c + 1]]
-            at = draws.start[c] + c  # one slot more than nodes: the closing pair
-            r = row if 2 * nodes.size > width else -1 - at
-            for j in nodes:
+            first, last = draws.start[c], draws.start[c + 1]
+            at = first + c  # one slot more than nodes: the closing pair
+            r = row if 2 * (last - first) > width else -1 - at
+            for p in range(first, last):
+                j = draws.members[p]
                 rows[j, b] = r
                 if labels[j] >= 0:
                     count[labels[j]] += 1
@@ -95,20 +101,21 @@ def build(labels: Ints, width: int, summary: DrawSummary, options: SearchOptions
                 for k in range(width):
                     counts[r, k] = count[k]
                     gain[r, k] = draws.weights[b] * options.step[count[k]]
-                count[:] = 0
+                    count[k] = 0
                 row += 1
                 continue
-            for j in nodes:
-                k = labels[j]
+            for p in range(first, last):
+                k = labels[draws.members[p]]
                 if k >= 0 and count[k] > 0:
                     slots[at, 0], slots[at, 1] = k, count[k]
                     count[k] = 0
                     at += 1
     sizes = np.zeros(width, np.int64)
-    for k in labels:
-        if k >= 0:
-            sizes[k] += 1
-    slack = np.full(n, -np.inf)
+    slack = np.empty(n)
+    for i in range(n):
+        slack[i] = -np.inf
+        if labels[i] >= 0:
+            sizes[labels[i]] += 1
     return SearchState(labels, sizes, rows, counts, gain, slots, slack, np.zeros(1))
 
 
@@ -173,7 +180,8 @@ def add_large(
             n_rows += 1
             if own >= 0:
                 mine += draws.weights[b] * options.step[state.counts[r, own] - 1]
-    rows[n_rows : n_rows + 3] = state.gain.shape[0] - 1  # a row of zeros
+    for at in range(n_rows, n_rows + 3):
+        rows[at] = state.gain.shape[0] - 1  # a row of zeros
     for at in range(0, n_rows, 4):  # four rows at a time: up to three times as fast
         p, q, r, s = rows[at], rows[at + 1], rows[at + 2], rows[at + 3]
         for k in range(out.size):
@@ -209,8 +217,7 @@ def costs(
         for j in range(state.labels.size):
             k = state.labels[j]
             if k >= 0 and j != i:
-                out[k] += summary.pairs[i, j]
-        out *= summary.per_pair
+                out[k] += summary.per_pair * summary.pairs[i, j]
     else:
         add_large(i, state, summary.draws, options, out)
         add_small(i, state, summary.draws, options, out)
@@ -250,78 +257,85 @@ def margin(own: int, state: SearchState, cost: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def shuffled(nodes: Ints, rng: np.random.Generator) -> Ints:
-    """The nodes in random order (Fisher and Yates)."""
-    out = nodes.copy()
-    for i in range(out.size - 1, 0, -1):
-        j = rng.integers(0, i + 1)
-        out[i], out[j] = out[j], out[i]
-    return out
+def place(
+    nodes: Ints,
+    start: int,
+    to: int,
+    state: SearchState,
+    summary: DrawSummary,
+    options: SearchOptions,
+) -> tuple[int, int, float]:
+    """Put each node, from number `start` on, into cluster `to`; `BEST`: where it costs least.
+
+    `OUT`: nowhere. Returns the number of nodes, or that of the node that wants a new cluster where
+    none is free; how many moved; and by how much the loss changed, unless `to` is a cluster.
+    """
+    cost = np.zeros(state.sizes.size)
+    moves, change = 0, 0.0
+    for at in range(start, nodes.size):
+        i, k = nodes[at], to
+        own = state.labels[i]
+        if to < 0:
+            if to == BEST and state.slack[i] > state.drift[0]:
+                continue
+            costs(i, state, summary, options, cost)
+        if to == BEST:
+            k = choose(i, state, options, cost)
+            if k == own:
+                state.slack[i] = state.drift[0] + margin(own, state, cost)
+                continue
+            if k == state.sizes.size:
+                return at, moves, change
+        if own >= 0:
+            change -= cost[own]
+            shift(i, own, -1, state, summary, options)
+        if k >= 0:
+            change += cost[k]
+            shift(i, k, 1, state, summary, options)
+        moves += 1
+    return nodes.size, moves, change
 
 
-@njit(cache=True, nogil=True)
+# What follows is not compiled: it takes no time, but compiling all above into it would.
+
+
 def compact(state: SearchState, summary: DrawSummary, options: SearchOptions) -> SearchState:
     """The same partition in tables of fitting width: a multiple of 8 with room to grow."""
-    number = np.full(state.sizes.size, -1, np.int64)
-    used = 0
-    for k in range(state.sizes.size):
-        if state.sizes[k] > 0:
-            number[k] = used
-            used += 1
-    labels = state.labels.copy()
-    for i in range(labels.size):
-        if labels[i] >= 0:
-            labels[i] = number[labels[i]]
-    new = build(labels, 8 * ((5 * used // 4 + 1) // 8 + 1), summary, options)
+    used = np.flatnonzero(state.sizes)
+    number = np.full(state.sizes.size + 1, -1)  # the last for -1
+    number[used] = np.arange(used.size)
+    width = 8 * ((5 * used.size // 4 + 1) // 8 + 1)
+    new = build(number[state.labels], width, summary, options)
     new.slack[:] = state.slack
     new.drift[:] = state.drift
     return new
 
 
-@njit(cache=True, nogil=True)
 def visit(
     nodes: Ints, state: SearchState, summary: DrawSummary, options: SearchOptions
 ) -> tuple[SearchState, int, float]:
     """Put each node where it costs least; the state, the number of moves, the change in loss."""
-    cost = np.empty(state.sizes.size)
-    moves, change = 0, 0.0
-    for i in nodes:
-        if state.slack[i] > state.drift[0]:
-            continue
-        costs(i, state, summary, options, cost)
-        own = state.labels[i]
-        k = choose(i, state, options, cost)
-        if k == own:
-            state.slack[i] = state.drift[0] + margin(own, state, cost)
-            continue
-        if own >= 0:
-            change -= cost[own]
-            shift(i, own, -1, state, summary, options)
-        if k == state.sizes.size:
-            state = compact(state, summary, options)
-            cost = np.zeros(state.sizes.size)
-            k = int(np.argmin(state.sizes))
-        change += cost[k]
-        shift(i, k, 1, state, summary, options)
-        moves += 1
-    return state, moves, change
+    at, moves, change = 0, 0, 0.0
+    while True:
+        at, moved, changed = place(nodes, at, BEST, state, summary, options)
+        moves, change = moves + moved, change + changed
+        if at == nodes.size:
+            return state, moves, change
+        state = compact(state, summary, options)
 
 
-@njit(cache=True, nogil=True)
 def improve(
     state: SearchState, summary: DrawSummary, options: SearchOptions, rng: np.random.Generator
 ) -> SearchState:
     """Visit all nodes in random order until none wants to move."""
     moves = 1
     while moves > 0:
-        if 8 * ((state.sizes > 0).sum() // 8 + 2) < state.sizes.size // 2:
+        if 8 * (np.count_nonzero(state.sizes) // 8 + 2) < state.sizes.size // 2:
             state = compact(state, summary, options)
-        nodes = shuffled(np.arange(state.labels.size), rng)
-        state, moves, _ = visit(nodes, state, summary, options)
+        state, moves, _ = visit(rng.permutation(state.labels.size), state, summary, options)
     return state
 
 
-@njit(cache=True, nogil=True)
 def rebuild_cluster(
     k: int,
     state: SearchState,
@@ -330,29 +344,20 @@ def rebuild_cluster(
     rng: np.random.Generator,
 ) -> tuple[SearchState, bool]:
     """Take cluster k apart and place its nodes anew; undone unless the loss falls."""
-    nodes = shuffled(np.flatnonzero(state.labels == k), rng)
+    nodes = rng.permutation(np.flatnonzero(state.labels == k))
     before, slack, drift = state.labels.copy(), state.slack.copy(), state.drift[0]
-    cost = np.empty(state.sizes.size)
-    change = 0.0
-    for i in nodes:
-        costs(i, state, summary, options, cost)
-        change -= cost[k]
-        shift(i, k, -1, state, summary, options)
+    change = place(nodes, 0, OUT, state, summary, options)[2]
     new, _, gained = visit(nodes, state, summary, options)
     if change + gained < -options.tolerance:
         return new, True
     if new.sizes.size != state.sizes.size:  # the clusters were renumbered on the way
         return build(before, state.sizes.size, summary, options), False
-    for i in nodes:
-        if new.labels[i] != k:
-            shift(i, new.labels[i], -1, new, summary, options)
-            shift(i, k, 1, new, summary, options)
+    place(nodes[new.labels[nodes] != k], 0, k, new, summary, options)
     new.slack[:] = slack
     new.drift[0] = drift
     return new, False
 
 
-@njit(cache=True, nogil=True)
 def search(
     labels: Ints,
     summary: DrawSummary,
@@ -361,14 +366,14 @@ def search(
     rng: np.random.Generator,
 ) -> Ints:
     """Place what is unplaced (label -1) and improve; if `rebuild`, take clusters apart as well."""
-    state = build(labels.copy(), 8 * ((labels.max() + 2) // 8 + 1), summary, options)
-    nodes = shuffled(np.flatnonzero(labels < 0), rng)
-    state, _, _ = visit(nodes, state, summary, options)
+    state = build(labels.copy(), 8 * ((int(labels.max()) + 2) // 8 + 1), summary, options)
+    nodes = rng.permutation(np.flatnonzero(labels < 0))
+    state = visit(nodes, state, summary, options)[0]
     state = improve(state, summary, options, rng)
     improved = rebuild
     while improved:
         improved = False
-        for k in shuffled(np.flatnonzero(state.sizes > 0), rng):
+        for k in rng.permutation(np.flatnonzero(state.sizes)):
             if k < state.sizes.size and state.sizes[k] > 0:
                 state, better = rebuild_cluster(k, state, summary, options, rng)
                 improved |= better

@@ -28,11 +28,30 @@ class PartitionDraws(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def rank_descending(values: Ints, n: int, most: int, rank: Ints) -> None:
+    """The rank of each of the first `n` values, from 0 to `most` each; the largest is first.
+
+    Equal ones keep their order. Counting takes less time than sorting, and far less to compile.
+    """
+    below = np.zeros(most + 2, np.int64)
+    for k in range(n):
+        below[most - values[k] + 1] += 1
+    for value in range(most):
+        below[value + 1] += below[value]
+    for k in range(n):
+        rank[k] = below[most - values[k]]
+        below[most - values[k]] += 1
+
+
+@njit(cache=True, nogil=True)
 def canonical_rows(draws: Ints, n_values: int) -> Ints32:
     """Number each row's clusters by decreasing size, ties by first appearance."""
     n_draws, n = draws.shape
     out = np.empty((n_draws, n), np.int32)
-    number = np.full(n_values, -1, np.int64)
+    number = np.empty(n_values, np.int64)
+    for value in range(n_values):
+        number[value] = -1
+    place = np.empty(n, np.int64)
     for b in range(n_draws):
         size = np.zeros(n, np.int64)
         found = 0
@@ -45,8 +64,7 @@ def canonical_rows(draws: Ints, n_values: int) -> Ints32:
             size[number[value]] += 1
         for i in range(n):
             number[draws[b, i]] = -1
-        place = np.empty(found, np.int64)
-        place[np.argsort(-size[:found], kind="mergesort")] = np.arange(found)
+        rank_descending(size, found, n, place)
         for i in range(n):
             out[b, i] = place[out[b, i]]
     return out
@@ -58,12 +76,16 @@ def index_draws(labels: Ints32) -> tuple[Ints32, Ints, Ints]:
     n_draws, n = labels.shape
     offset = np.zeros(n_draws + 1, np.int64)
     for b in range(n_draws):
-        offset[b + 1] = offset[b] + labels[b].max() + 1
+        highest = 0
+        for i in range(n):
+            highest = max(highest, labels[b, i])
+        offset[b + 1] = offset[b] + highest + 1
     start = np.zeros(offset[-1] + 1, np.int64)
     for b in range(n_draws):
         for i in range(n):
             start[offset[b] + labels[b, i] + 1] += 1
-    start[:] = np.cumsum(start)
+    for c in range(start.size - 1):
+        start[c + 1] += start[c]
     fill = start.copy()
     members = np.empty(n_draws * n, np.int32)
     for b in range(n_draws):

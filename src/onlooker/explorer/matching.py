@@ -15,6 +15,7 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.compiled import njit
+from onlooker.consensus.pair_kernels import rank_descending
 
 _MOST_NAMES = 1 << 16
 _BLOCK_NAMES = 1 << 18
@@ -34,18 +35,21 @@ def _name_clusters(
     `order` holds the nodes, reference cluster after reference cluster; those of cluster ``c`` are
     ``order[starts[c]:starts[c + 1]]``.
     """
-    n_reference = len(starts) - 1
+    n_reference, n_nodes = len(starts) - 1, labels.shape[1]
     widest = 0
     for b in range(len(labels)):
         widest = max(widest, first[b + 1] - first[b])
     count = np.zeros(widest, dtype=np.int64)
     shared = np.zeros(widest, dtype=np.int64)
     parent = np.zeros(widest, dtype=np.int64)
+    rank, by_rank = np.empty(widest, dtype=np.int64), np.empty(widest, dtype=np.int64)
     level = np.zeros(n_reference, dtype=np.int64)
     for b in range(len(labels)):
         n_used = first[b + 1] - first[b]
-        shared[:n_used] = 0
-        level[:] = 0
+        for k in range(n_used):
+            shared[k] = 0
+        for c in range(n_reference):
+            level[c] = 0
         for c in range(n_reference):
             for p in range(starts[c], starts[c + 1]):
                 count[labels[b, order[p]]] += 1
@@ -55,7 +59,11 @@ def _name_clusters(
                     shared[k] = count[k]
                     parent[k] = c
                 count[k] = 0
-        for k in np.argsort(-shared[:n_used], kind="mergesort"):
+        rank_descending(shared, n_used, n_nodes, rank)
+        for k in range(n_used):
+            by_rank[rank[k]] = k
+        for r in range(n_used):
+            k = by_rank[r]
             c = parent[k]
             names[first[b] + k] = min(level[c], most) * n_reference + c
             level[c] += 1

@@ -18,6 +18,8 @@ from onlooker.gibbs.categorical import invert
 _BLOCK = 64  # rows that are turned round at a time
 _LOST = 1e-40  # probabilities below are added only where all others are tiny too
 _ROUNDING = 2.0**53
+_TINY = 1e-60  # products of `_FEW` and one such factors do not underflow
+_FEW = 4
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -28,7 +30,7 @@ def _by_label(labels: Array, n_slots: int) -> Array:
         place[labels[i] + 1] += 1
     for k in range(n_slots):
         place[k + 1] += place[k]
-    order = np.empty(len(labels), dtype=np.int64)
+    order = np.empty(len(labels), dtype=np.int32)
     for i in range(len(labels)):
         order[place[labels[i]]] = i
         place[labels[i]] += 1
@@ -82,19 +84,26 @@ def collapsed_behaviours(
     used = np.empty(n_actions, dtype=np.int64)
     running = np.empty(max(n_actions, len(tables.by_kind)) + 1)
     order = _by_label(labels, len(counts.size))
-    for _ in range(passes):
-        now, n_used = -1, 0
-        for o in range(len(order)):
-            i = order[o]
-            k = labels[i]
-            cluster = counts.cluster[k]
-            if k != now:
-                now, n_used = k, 0
-                for j in range(n_actions):
-                    if cluster[j] > 0:
-                        used[n_used] = j
-                        n_used += 1
+    at = np.empty(len(actions), dtype=np.int32)
+    node = np.empty(len(actions), dtype=np.int32)
+    end = 0
+    while end < len(order):
+        k, n, n_used = labels[order[end]], 0, 0
+        while end < len(order) and labels[order[end]] == k:
+            i = order[end]
             for t in range(data.first[i], data.first[i + 1]):
+                at[n], node[n] = t, i
+                n += 1
+            end += 1
+        cluster = counts.cluster[k]
+        for j in range(n_actions):
+            if cluster[j] > 0:
+                used[n_used] = j
+                n_used += 1
+        # given labels, no cluster depends on another: all passes while its data are at hand
+        for _ in range(passes):
+            for p in range(n):
+                t = at[p]
                 row, old = data.row[t], actions[t]
                 cluster[old] -= 1
                 total = 0.0
@@ -120,71 +129,103 @@ def collapsed_behaviours(
                 cluster[new] += 1
                 if new != old:
                     actions[t] = new
-                    counts.node[i, old] -= 1
-                    counts.node[i, new] += 1
+                    counts.node[node[p], old] -= 1
+                    counts.node[node[p], new] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _log_sums(controllers: Array, likelihood: Array) -> Array:
-    """``(U, slots)``: ``ln Σ_j ℓ[u, j] θ_kj``.
+def _in_use(controllers: Array) -> tuple[Array, Array, Array]:
+    """The actions that each controller has a use for, how many, and how much all others add up to.
 
-    Most θ of a controller with few actions in use are so small that they are lost in rounding:
-    they are added only where the others do not add up to so much. Rows are turned round in blocks,
-    so that many are added at a time.
+    Most θ of a controller with few actions in use are so small that they are lost in rounding: they
+    matter only where the others do not add up to `_ROUNDING` times as much.
     """
-    n_rows, (n_slots, n_actions) = len(likelihood), controllers.shape
-    out = np.empty((n_rows, n_slots))
+    n_slots, n_actions = controllers.shape
     used = np.empty((n_slots, n_actions), dtype=np.int32)
-    n_used = np.zeros(n_slots, dtype=np.int64)
-    lost = np.zeros(n_slots)
+    n_used, lost = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots)
     for k in range(n_slots):
         for j in range(n_actions):
             if controllers[k, j] > _LOST:
                 used[k, n_used[k]] = j
                 n_used[k] += 1
             else:
-                lost[k] += controllers[k, j]
-    turned = np.empty((n_actions, _BLOCK))
+                lost[k] += controllers[k, j] * _ROUNDING
+    return used, n_used, lost
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sums(controllers: Array, likelihood: Array) -> Array:
+    """``(U, slots)``: ``Σ_j ℓ[u, j] θ_kj``.
+
+    Columns in use are turned round in blocks, so that many are added at a time.
+    """
+    n_rows, (n_slots, n_actions) = len(likelihood), controllers.shape
+    out = np.empty((n_rows, n_slots))
+    used, n_used, lost = _in_use(controllers)
+    place = np.full(n_actions, -1, dtype=np.int32)
+    columns = np.empty(n_actions, dtype=np.int32)
+    n_columns = 0
+    for k in range(n_slots):
+        for q in range(n_used[k]):
+            j = used[k, q]
+            if place[j] < 0:
+                place[j], columns[n_columns] = n_columns, j
+                n_columns += 1
+    turned = np.zeros((n_columns, _BLOCK))
     total = np.empty(_BLOCK)
     for start in range(0, n_rows, _BLOCK):
-        stop = min(start + _BLOCK, n_rows)
-        n = stop - start
+        n = min(n_rows - start, _BLOCK)
         for u in range(n):
-            for j in range(n_actions):
-                turned[j, u] = likelihood[start + u, j]
+            for c in range(n_columns):
+                turned[c, u] = likelihood[start + u, columns[c]]
         for k in range(n_slots):
             total[:] = 0.0
             for q in range(n_used[k]):
                 j = used[k, q]
-                theta, column = controllers[k, j], turned[j]
+                theta, column = controllers[k, j], turned[place[j]]
                 for u in range(_BLOCK):
                     total[u] += column[u] * theta
             for u in range(n):
-                if total[u] < lost[k] * _ROUNDING:
+                if total[u] < lost[k]:
                     total[u] = 0.0
                     for j in range(n_actions):
-                        total[u] += turned[j, u] * controllers[k, j]
-                out[start + u, k] = np.log(total[u])
+                        total[u] += likelihood[start + u, j] * controllers[k, j]
+                out[start + u, k] = total[u]
     return out
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def log_fits(controllers: Array, data: Data) -> Array:
-    """``(N, slots)``: ``ln L_ik = Σ_{t at i} ln Σ_j ℓ[t, j] θ_kj``; rows are summed once."""
+    """``(N, slots)``: ``ln L_ik = Σ_{t at i} ln Σ_j ℓ[t, j] θ_kj``; rows are summed once.
+
+    Factors are multiplied up to save logarithms.
+    """
     n_nodes, n_slots = len(data.first) - 1, len(controllers)
-    sums = _log_sums(controllers, data.likelihood)
+    sums = _sums(controllers, data.likelihood)
     times = np.zeros(len(data.likelihood), dtype=np.int64)
     for t in range(len(data.row)):
         times[data.row[t]] += 1
-    fits = np.zeros((n_nodes, n_slots))
+    fits, product = np.zeros((n_nodes, n_slots)), np.empty(n_slots)
     for i in range(n_nodes):
+        product[:] = 1.0
         for t in range(data.first[i], data.first[i + 1]):
             row = data.row[t]
-            if times[row] == 0:
+            n = times[row]
+            if n == 0:
                 continue
-            for k in range(n_slots):
-                fits[i, k] += times[row] * sums[row, k]
             times[row] = 0
+            for k in range(n_slots):
+                factor = sums[row, k]
+                if n > _FEW or factor < _TINY:
+                    fits[i, k] += n * np.log(factor)
+                    continue
+                for _ in range(n):
+                    product[k] *= factor
+                if product[k] < _TINY:
+                    fits[i, k] += np.log(product[k])
+                    product[k] = 1.0
+        for k in range(n_slots):
+            fits[i, k] += np.log(product[k])
     return fits
 
 
@@ -198,30 +239,27 @@ def behaviours_given(
     rng: np.random.Generator,
 ) -> None:
     """Draw every action given the controllers, ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``; count anew."""
-    n_actions = counts.cluster.shape[1]
+    n_slots, n_actions = controllers.shape
     running = np.empty(n_actions)
-    used = np.empty(n_actions, dtype=np.int64)
+    used, n_used, lost = _in_use(controllers)
+    every = np.arange(n_actions).astype(np.int32)
     counts.cluster[:] = 0
     counts.total[:] = 0
-    order = _by_label(labels, len(counts.size))
-    now, n_used = -1, 0
-    for o in range(len(order)):
-        i = order[o]
+    for i in range(len(labels)):
         k = labels[i]
-        if k != now:
-            now, n_used = k, 0
-            for j in range(n_actions):
-                if controllers[k, j] > 0.0:
-                    used[n_used] = j
-                    n_used += 1
         for t in range(data.first[i], data.first[i + 1]):
-            total = 0.0
-            for q in range(n_used):
-                total += data.likelihood[data.row[t], used[q]] * controllers[k, used[q]]
-                running[q] = total
+            likelihood, among, n = data.likelihood[data.row[t]], used[k], n_used[k]
+            for _ in range(2):
+                total = 0.0
+                for q in range(n):
+                    total += likelihood[among[q]] * controllers[k, among[q]]
+                    running[q] = total
+                if total >= lost[k]:
+                    break
+                among, n = every, n_actions
             old, new = actions[t], actions[t]
             if total > 0.0:  # else every product underflowed: the old action stands
-                new = used[invert(running, n_used, rng.random())]
+                new = among[invert(running, n, rng.random())]
             counts.cluster[k, new] += 1
             counts.total[k] += 1
             if new != old:

@@ -10,6 +10,9 @@ from onlooker.checks import Array
 from onlooker.compiled import njit
 from onlooker.gibbs.arrays import Tables
 
+LOST = 900.0
+"""Exponentials of minus that are 0, also beside a gamma draw of any likely size."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def dirichlet(
@@ -46,9 +49,15 @@ def draw_controllers(
 
 
 def controllers_for(n_slots: int, counts: Array, tables: Tables, rng: np.random.Generator) -> Array:
-    """The same for the first slots alone, with nothing to be compiled."""
+    """The same for the first slots alone, with nothing to be compiled.
+
+    Gamma draws that are lost beside the largest one, as most are for a small α, are not made.
+    """
     shape = counts[:n_slots] + tables.alpha * tables.share
-    logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+    less = rng.standard_exponential(shape.shape) / shape
+    seen = less < less.min(axis=1, keepdims=True) + LOST
+    logs = np.full(shape.shape, -np.inf)
+    logs[seen] = np.log(rng.standard_gamma(shape[seen] + 1.0)) - less[seen]
     drawn = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 

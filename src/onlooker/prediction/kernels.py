@@ -14,7 +14,7 @@ import numpy as np
 from onlooker.checks import Array
 from onlooker.compiled import njit
 from onlooker.gibbs.categorical import invert
-from onlooker.gibbs.dirichlet import dirichlet
+from onlooker.gibbs.dirichlet import LOST
 from onlooker.partitions.base import Weights
 
 BLOCK = 128  # queries that stay in the cache while the draws go by
@@ -67,10 +67,31 @@ def draw_thetas(
     theta: Array,
     rng: np.random.Generator,
 ) -> None:
-    """``θ ~ Dir(ξ + α share)`` of every row."""
+    """``θ ~ Dir(ξ + α share)`` of every row.
+
+    ``ln Gamma(a) = ln Gamma(a + 1) - E/a``; what E alone makes too small is not drawn any further.
+    """
+    n_actions = theta.shape[1]
     for b in range(len(alpha)):
         for row in range(first[b], first[b + 1]):
-            dirichlet(theta[row], counts[row], alpha[b], share[b], rng)
+            out = theta[row]
+            least = np.inf
+            for j in range(n_actions):
+                out[j] = rng.standard_exponential() / (counts[row, j] + alpha[b] * share[b, j])
+                least = min(least, out[j])
+            total, largest = 0.0, -np.inf
+            for j in range(n_actions):
+                if out[j] < least + LOST:
+                    shape = counts[row, j] + alpha[b] * share[b, j]
+                    out[j] = np.log(rng.standard_gamma(shape + 1.0)) - out[j]
+                    largest = max(largest, out[j])
+                else:
+                    out[j] = -np.inf
+            for j in range(n_actions):
+                out[j] = np.exp(out[j] - largest) if out[j] > -np.inf else 0.0
+                total += out[j]
+            for j in range(n_actions):
+                out[j] /= total
 
 
 @njit(cache=True, nogil=True)

@@ -31,13 +31,13 @@ from onlooker.partitions.regions.kernels import (
     update_links,
     update_sharing,
 )
-from onlooker.partitions.regions.scales import Scales
+from onlooker.partitions.regions.scales import STEP, Scales
 from onlooker.partitions.regions.state import Sharing
 from onlooker.problem import Layout
 
-_WINDOW = 20  # points of the grid among which the scale is drawn at a time
-_NARROW = 4  # the same for very many nodes: the scale is known well, and reach costs memory
-_VERY_MANY = 100_000
+_WINDOW = 20  # points of the grid among which the scale is drawn at a time, at most
+_NARROWEST = 4
+_DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wider
 _LONGEST = 10.0  # step of `carry` on the grid, before tuning
 _MAX_LONGEST = 60.0
 _ACCEPTED = 0.35  # share of carries that tuning aims at
@@ -187,7 +187,11 @@ def _regions_of(link: Array) -> tuple[Array, Array, Array, int]:
 
 
 def _fit(state: State[Sharing], fits: Array = _NO_FITS) -> Fit:
-    return Fit(fits, state.data.first, state.actions)
+    scaled = fits
+    if len(fits):
+        scaled = fits - fits.max(axis=1, keepdims=True)
+        np.exp(scaled, out=scaled)
+    return Fit(fits, scaled, state.data.first, state.actions)
 
 
 def _settle(state: State[Sharing]) -> None:
@@ -300,7 +304,8 @@ class ScaleAndSelfLink(Update[Sharing]):
         scales, nu, rng = self.bound.scales, state.hyper["nu"], state.rng
         now = self.bound.index(state)
         longest = lengths.max(initial=0.0)
-        window = _WINDOW if len(state.labels) <= _VERY_MANY else _NARROW
+        window = math.ceil(_DEVIATIONS / (2 * math.sqrt(len(state.labels)) * STEP))
+        window = min(max(window, _NARROWEST), _WINDOW)
         low = now - int(rng.random() * window)
         found: list[tuple[float, float]] = []
         log_weights: list[float] = []

@@ -26,6 +26,8 @@ from onlooker.partitions.links.forest import delist, enlist, reach
 from onlooker.partitions.regions.state import Sharing
 
 _NOTHING = -100.0  # differences of log scores below are beyond all rounding
+_BELOW_ONE = 1.0 - 1e-12
+_SMALLEST = 1e-200  # a product below is found by logarithms, as others may have underflowed
 
 
 class Reached(NamedTuple):
@@ -47,6 +49,8 @@ class Fit(NamedTuple):
 
     fits: Array
     """``(N, slots)``: ``ln L_ik``; empty where controllers are integrated out."""
+    scaled: Array
+    """``L_ik``, the largest of each row 1."""
     first: Array
     """``(N + 1,)``: as in `onlooker.gibbs.arrays.Data`."""
     actions: Array
@@ -138,38 +142,44 @@ def _exponentials(scores: Array, n: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(k: int, n_regions: Array, m: int, n_free: int, gamma: float) -> float:
-    """``m_k/(m + γ)``; free slots share ``γ/(m + γ)``."""
-    return (n_regions[k] if n_regions[k] > 0 else gamma / n_free) / (m + gamma)
+def _products(n_slots: int, walk: Array, n: int, fit: Fit, out: Array) -> None:
+    """``Π_{x ∈ R} L_xk`` of the first slots, up to a factor."""
+    for k in range(n_slots):
+        out[k] = fit.scaled[walk[0], k]
+    for p in range(1, n):
+        for k in range(n_slots):
+            out[k] *= fit.scaled[walk[p], k]
+    for k in range(n_slots):
+        if out[k] > _SMALLEST:
+            return
+    _log_fits(n_slots, walk, 0, n, fit.fits, out)
+    _exponentials(out, n_slots)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _draw_target(
-    i: int,
-    k: int,
-    join: bool,
-    mass: float,
-    near: Reached,
-    labels: Array,
-    mark: Array,
-    stamp: int,
-) -> int:
-    """The neighbour at which the running sum of similarities passes `mass`.
+def _add_masses(i: int, near: Reached, labels: Array, mass: Array) -> None:
+    """Add up node i's similarities to the nodes of each label.
 
-    Among those in the branch, or, to `join`, among those of controller k outside of it. Node i
-    itself, whose ν comes last, where none does.
+    By turns in two rows: adding to one number twice in a row would wait for the first time.
     """
-    chosen, shift = i, near.first[i] - near.indptr[i]
+    shift = near.first[i] - near.indptr[i]
+    for q in range(near.indptr[i], near.indptr[i + 1]):
+        mass[q & 1, labels[near.indices[q + shift]]] += near.weights[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_target(i: int, label: int, mass: float, near: Reached, labels: Array) -> int:
+    """The neighbour of a label at which the running sum of similarities passes `mass`.
+
+    Node i itself where none does. No branch asks for the label: it could not be foretold.
+    """
+    shift = near.first[i] - near.indptr[i]
     for q in range(near.indptr[i], near.indptr[i + 1]):
         j = near.indices[q + shift]
-        inside = mark[j] == stamp
-        if inside != join and (inside or labels[j] == k) and near.weights[q] > 0.0:
-            mass -= near.weights[q]
-            if mass < 0.0:
-                return j
-            if join:  # rounding must not leave the region's neighbours
-                chosen = j
-    return chosen
+        mass -= near.weights[q] if labels[j] == label else 0.0
+        if mass < 0.0:
+            return j
+    return i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -202,11 +212,11 @@ def update_links(
     summed = len(fit.fits) > 0
     carried = len(before.indptr) > 0
     walk = np.empty(n_nodes, dtype=np.int32)
-    mark = np.full(n_nodes, -1, dtype=np.int64)
     part = np.zeros(n_actions, dtype=np.int32)
     played = np.empty(n_actions, dtype=np.int64)
     capacity = len(n_regions)
-    mass, mass_before = np.zeros(capacity), np.zeros(capacity)
+    branch = capacity  # the label of the nodes of a branch while its link is away
+    mass, mass_before = np.zeros((2, capacity + 1)), np.zeros((2, capacity + 1))
     score = np.empty(capacity)
     m = n_used = 0
     for k in range(capacity):
@@ -223,8 +233,8 @@ def update_links(
         link[i] = i
         n = reach(i, siblings, walk, n_nodes)
         for p in range(n):
-            mark[walk[p]] = step
-        if mark[old] == step:
+            labels[walk[p]] = branch
+        if labels[old] == branch:
             n_regions[home] -= 1
             m -= 1
             n_used -= n_regions[home] == 0
@@ -232,27 +242,16 @@ def update_links(
             n_played, total = _count_branch(n, walk, part, played, fit, counts.node)
             _move_part(home, -1, part, played, n_played, total, counts)
 
-        own, own_before = nu, nu_before
-        shift = near.first[i] - near.indptr[i]
-        for q in range(near.indptr[i], near.indptr[i + 1]):
-            j = near.indices[q + shift]
-            if mark[j] == step:
-                own += near.weights[q]
-            else:
-                mass[labels[j]] += near.weights[q]
+        _add_masses(i, near, labels, mass)
+        own, own_before = nu + mass[0, branch] + mass[1, branch], nu_before
         if carried:
-            shift = before.first[i] - before.indptr[i]
-            for q in range(before.indptr[i], before.indptr[i + 1]):
-                j = before.indices[q + shift]
-                if mark[j] == step:
-                    own_before += before.weights[q]
-                else:
-                    mass_before[labels[j]] += before.weights[q]
+            _add_masses(i, before, labels, mass_before)
+            own_before += mass_before[0, branch] + mass_before[1, branch]
 
         fresh = -1  # the slot that stands for a new controller
         if summed:
             n_free, n_scored = n_slots - n_used, n_slots
-            _log_fits(n_scored, walk, 0, n, fit.fits, score)
+            _products(n_scored, walk, n, fit, score)
         else:
             n_free, fresh = 1, 0
             while n_regions[fresh] > 0:
@@ -260,38 +259,47 @@ def update_links(
             top = max(top, fresh + 1)
             n_scored = top
             _log_ratios(n_scored, part, played, n_played, total, counts, tables, score)
-        for k in range(n_scored):
-            if not summed and n_regions[k] == 0 and k != fresh:
-                score[k] = -np.inf
-        _exponentials(score, n_scored)
+            for k in range(n_scored):
+                if n_regions[k] == 0 and k != fresh:
+                    score[k] = -np.inf
+            _exponentials(score, n_scored)
+        each = 1.0 / (m + gamma)
+        free = gamma * each / n_free  # free slots share ``γ/(m + γ)``
         running = running_before = 0.0
         for k in range(n_scored):
             if score[k] > 0.0:
-                share = _share(k, n_regions, m, n_free, gamma)
-                running_before += score[k] * (own_before * share + mass_before[k])
-                running += score[k] * (own * share + mass[k])
+                share = n_regions[k] * each if n_regions[k] > 0 else free
+                other = mass_before[0, k] + mass_before[1, k]
+                running_before += score[k] * (own_before * share + other)
+                running += score[k] * (own * share + mass[0, k] + mass[1, k])
             score[k] = running
         if carried:
             out[1] += np.log(running / running_before)
         k = invert(score, n_scored, rng.random())
 
-        alone = own * _share(k, n_regions, m, n_free, gamma)
-        rest = rng.random() * (alone + mass[k])
-        join = rest >= alone and mass[k] > 0.0
-        rest = rest - alone if join else rest / alone * own
-        j = _draw_target(i, k, join, rest, near, labels, mark, step)
-        for q in range(n_scored):
-            mass[q] = 0.0
-            mass_before[q] = 0.0
+        alone = own * (n_regions[k] * each if n_regions[k] > 0 else free)
+        joined = mass[0, k] + mass[1, k]
+        rest = rng.random() * (alone + joined)
+        join = rest >= alone and joined > 0.0
+        if join:
+            # rounding must not leave the region's neighbours
+            rest = min(rest - alone, joined * _BELOW_ONE)
+            j = _draw_target(i, k, rest, near, labels)
+        else:
+            j = _draw_target(i, branch, rest / alone * own, near, labels)
+        for row in range(2):
+            mass[row, branch] = mass_before[row, branch] = 0.0
+            for q in range(n_scored):
+                mass[row, q] = mass_before[row, q] = 0.0
         link[i] = j
         enlist(i, link, siblings)
         if not join:
             n_used += n_regions[k] == 0
             n_regions[k] += 1
             m += 1
+        for p in range(n):
+            labels[walk[p]] = k
         if k != home:
-            for p in range(n):
-                labels[walk[p]] = k
             counts.size[home] -= n
             counts.size[k] += n
         if not summed:
@@ -397,7 +405,7 @@ def update_sharing(
         running = 0.0
         for k in range(n_scored):
             if score[k] > 0.0:
-                running += score[k] * _share(k, n_regions, 0, n_free, gamma)
+                running += score[k] * (n_regions[k] if n_regions[k] > 0 else gamma / n_free)
             score[k] = running
         k = invert(score, n_scored, rng.random())
         n_used += n_regions[k] == 0

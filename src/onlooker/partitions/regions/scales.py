@@ -82,11 +82,11 @@ class Scales:
         with self._lock:
             graph = self._graphs.pop(index, None)
             if graph is None:
+                while len(self._graphs) > 1 and self._bytes > _MAX_BYTES:  # before there is another
+                    self._bytes -= self._graphs.popitem(last=False)[1].weights.nbytes
                 graph = self._make(self.at(index))
                 self._bytes += graph.weights.nbytes
             self._graphs[index] = graph  # the last used is the last to go
-            while len(self._graphs) > 2 and self._bytes > _MAX_BYTES:
-                self._bytes -= self._graphs.popitem(last=False)[1].weights.nbytes
             return graph
 
     def apart(self, index: int) -> Graph:
@@ -119,7 +119,7 @@ class Scales:
     def _make(self, point: Point) -> Reached:
         """Some rows at a time: temporary arrays would take more memory than what is kept."""
         indptr, distances, first, indices = self._within(point.radius)
-        lengths = _row_sums(indptr, distances <= point.radius).astype(np.int64)
+        lengths = _row_sums(indptr, distances, point.radius).astype(np.int64)
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         weights = np.empty(bounds[-1])
         for some in _row_blocks(indptr):
@@ -158,12 +158,13 @@ def _nearest_first(indptr: Array, indices: Array, distances: Array) -> Reached:
     return Reached(indptr, distances, indptr[:-1], indices)
 
 
-def _row_sums(indptr: Array, values: Array) -> Array:
-    """The sum of every row, some rows at a time."""
+def _row_sums(indptr: Array, values: Array, most: float | None = None) -> Array:
+    """The sum of every row, or how many of its values are at most `most`; some rows at a time."""
     sums = np.empty(len(indptr) - 1)
     for some in _row_blocks(indptr):
         bounds = indptr[some.start : some.stop + 1]
-        running = np.concatenate([[0.0], np.cumsum(values[bounds[0] : bounds[-1]])])
+        part = values[bounds[0] : bounds[-1]]
+        running = np.concatenate([[0.0], np.cumsum(part if most is None else part <= most)])
         sums[some] = np.diff(running[bounds - bounds[0]])
     return sums
 
