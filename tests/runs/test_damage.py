@@ -14,7 +14,9 @@ import pytest
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior, files
+from onlooker.explorer.run import drawn
 from onlooker.files import DamagedFileError
+from onlooker.findings.opened import OpenedRun
 from onlooker.inference import threads
 from onlooker.partitions import Mixing
 from onlooker.runs import store
@@ -150,6 +152,19 @@ def test_a_missing_middle_part_ends_its_chain_there_and_is_drawn_again(run):
         assert_same_draws(resumed(run), whole())
     assert len(list(run.glob("chain-001/*.broken"))) == 4
     assert_same_draws(Posterior.load(run), whole())
+
+
+def test_copies_of_parts_by_other_names_are_no_parts(run):
+    for name, source in {" (copy)": 3, "0 conflict": 5, "-x": 8}.items():
+        part = sorted(run.glob("chain-000/part-*.npz"))[source]
+        shutil.copy(part, part.with_name(f"{part.stem}{name}.npz"))
+    found = OpenedRun.read(run)
+    assert (found.n_stored, drawn(run, found.header)) == (8, 8)
+    assert verify_run(run) == (2, 8, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert_same_draws(found.posterior, whole())
+        assert_same_draws(resumed(run, draws=10), quick(PROBLEM, Mixing(3), draws=10))
 
 
 def test_a_flipped_bit_in_the_directory_of_a_part_is_never_overlooked(run):
