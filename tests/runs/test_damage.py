@@ -54,15 +54,15 @@ def resumed(run, **options):
 class Disk:
     """Has no space for files, or for entries of directories, from one flush on until another."""
 
-    def __init__(self, monkeypatch, kind, first, last):
-        self.n, self.kind, self.first, self.last = 0, kind, first, last
+    def __init__(self, monkeypatch, kind, first, last, error=errno.ENOSPC):
+        self.n, self.kind, self.first, self.last, self.error = 0, kind, first, last, error
         monkeypatch.setattr(files.os, "fsync", self.fsync)
 
     def fsync(self, handle):
         directory = stat.S_ISDIR(os.fstat(handle).st_mode)
         self.n += directory == (self.kind == "directories")
         if directory == (self.kind == "directories") and self.first <= self.n < self.last:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(self.error, os.strerror(self.error))
 
 
 kinds = pytest.mark.parametrize("kind", ["files", "directories"])
@@ -105,6 +105,14 @@ def test_draws_that_never_reach_the_disk_are_kept_named_and_drawn_again(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_same_draws(resumed(tmp_path), whole())
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_a_disk_that_flushes_no_directories_takes_runs_all_the_same(tmp_path, monkeypatch, error):
+    disk = Disk(monkeypatch, "directories", 0, 10**9, error)
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    assert disk.n > 3
+    assert_same_draws(Posterior.load(tmp_path), whole())
 
 
 def test_a_part_without_draws_that_cannot_be_removed_does_no_harm(
