@@ -65,8 +65,7 @@ def test_a_python_that_can_make_no_environment_lacks_python3_venv(tmp_path):
 CHECKS = """
 make() {
   echo "made $1"
-  [ "$1" != test ] || printf '%s\\n' "$SUMMARY"
-  [ "$1" != test-slow ] || printf '%s\\n' "$SLOW"
+  [ "$1" != test-all ] || printf '%s\\n' "$SUMMARY"
   [[ " $BROKEN " != *" $1 "* ]]
 }
 check_everything
@@ -75,29 +74,24 @@ PASSED = "== 3 passed in 0.12s =="
 SKIPPED = "SKIPPED [1] tests/test_a.py:3: no browser\n== 2 passed, 1 skipped in 0.12s =="
 
 
-SLOW_PASSED = "== 2 passed in 60.12s (0:01:00) =="
-
-
-def check(folder, summary=PASSED, broken="", code=CHECKS, slow=SLOW_PASSED):
-    return call(code, folder, SUMMARY=summary, SLOW=slow, BROKEN=broken)
+def check(folder, summary=PASSED, broken="", code=CHECKS):
+    return call(code, folder, SUMMARY=summary, BROKEN=broken)
 
 
 def test_ci_passes_and_ends_with_pytests_closing_lines(tmp_path):
     done = check(tmp_path)
     assert done.returncode == 0, done.stderr
-    parts = ("test", "test-slow", "demo", "bench-check", "lint", "docs", "package")
-    assert [f"made {part}" in done.stdout.splitlines() for part in parts] == [True] * 7
-    assert done.stdout.splitlines()[-3:] == [PASSED, SLOW_PASSED, "all passed"]
+    parts = ("test-all", "demo", "bench-check", "lint", "docs", "package")
+    assert [f"made {part}" in done.stdout.splitlines() for part in parts] == [True] * 6
+    assert done.stdout.splitlines()[-2:] == [PASSED, "all passed"]
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("part", "argument"), [("test", "summary"), ("test-slow", "slow")])
-def test_ci_fails_with_the_tests_but_lints_all_the_same(tmp_path, part, argument):
-    done = check(tmp_path, broken=part, **{argument: "== 1 failed in 0.12s =="})
+def test_ci_fails_with_the_tests_but_lints_all_the_same(tmp_path):
+    done = check(tmp_path, "== 1 failed in 0.12s ==", broken="test-all")
     assert done.returncode == 1
     assert "made lint" in done.stdout
-    assert "== 1 failed in 0.12s ==" in done.stdout.splitlines()[-3:]
-    assert done.stdout.splitlines()[-1] == f"failed: [make {part}]"
+    assert done.stdout.splitlines()[-2:] == ["== 1 failed in 0.12s ==", "failed: [make test-all]"]
 
 
 @pytest.mark.parametrize("part", ["bench-check", "lint", "docs", "package"])
@@ -107,9 +101,8 @@ def test_ci_fails_with_any_other_part(tmp_path, part):
     assert done.stdout.splitlines()[-1] == f"failed: [make {part}]"
 
 
-@pytest.mark.parametrize("argument", ["summary", "slow"])
-def test_ci_fails_where_a_test_was_skipped(tmp_path, argument):
-    done = check(tmp_path, **{argument: SKIPPED})
+def test_ci_fails_where_a_test_was_skipped(tmp_path):
+    done = check(tmp_path, SKIPPED)
     assert done.returncode == 1
     assert "tests/test_a.py:3: no browser" in done.stderr
     assert done.stdout.splitlines()[-1] == "failed: [skipped tests]"
@@ -121,9 +114,8 @@ def test_ci_lets_listed_reasons_pass_and_no_others(tmp_path, allowed, code):
     assert done.returncode == code
 
 
-@pytest.mark.parametrize("argument", ["summary", "slow"])
-def test_ci_fails_where_pytest_never_finished(tmp_path, argument):
-    done = check(tmp_path, **{argument: "collecting ..."})
+def test_ci_fails_where_pytest_never_finished(tmp_path):
+    done = check(tmp_path, "collecting ...")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "failed: [pytest did not finish]"
 

@@ -135,7 +135,7 @@ def _nodes(demos: Demonstrations, prior: PartitionPrior[Any], noise: Any, seed: 
     return "visited" if noise is not None else default_nodes(demos, prior, seed)
 
 
-def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any], seed: int = 0) -> Any:
+def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any], seed: int) -> Any:
     """Those seen, or, with `Regions`, landmarks where they are many.
 
     All states of a finite space where some were not seen, which may be any.

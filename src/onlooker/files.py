@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import io
 import json
 import math
@@ -56,6 +57,9 @@ def write_atomically(
     _sync_directory(path.parent)
 
 
+_NO_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)  # as some network disks say of directories
+
+
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """A disk that is full does not say what was being written."""
@@ -73,6 +77,9 @@ def _sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
     finally:
         os.close(handle)
 

@@ -200,6 +200,8 @@ def test_dynamics_without_a_misfit_are_judged_by_how_likely_the_best_action_is()
     track[11:] += [3.0, 3.0]
     found = score_policy(east, Simulated(COMPASS), [track], random_state=0)
     assert np.flatnonzero(~found.steps.explained).tolist() == [10]
+    known = score_policy(east, COMPASS, [track], random_state=0)
+    assert found.steps.misfit[10] == pytest.approx(known.steps.misfit[10], rel=0.1)
 
 
 # -- trajectories -------------------------------------------------------------------------------

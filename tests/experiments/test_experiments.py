@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from onlooker.experiments import NAMES, controllers, grid, learning_curves, load, partition
 from onlooker.experiments.results import reproduce
 from onlooker.experiments.runner import execute
-from onlooker.worlds import GridWorld
+from onlooker.worlds import CircularMotion, GridWorld
 
 TINY = {
     "learning-curves": {"iterations": 3, "trajectories": 3, "length": 40},
@@ -107,6 +107,36 @@ def test_iteration_zero_comes_before_any_sweep():
     # All links to self: a state seen once has the counts of one action, (1 + α) / (1 + Aα).
     assert start["ddCRP"] == pytest.approx(1.345, abs=0.002)
     assert start["mixture"] == pytest.approx(1.388, abs=0.012)
+
+
+def test_arrows_of_the_expert_stand_in_the_middle_of_its_regions():
+    world, ax = CircularMotion(), Figure().subplots()
+    partition._wanted_directions(ax, world, 2 * world.radius)
+    (arrows,) = ax.collections
+    places, shown = arrows.get_offsets(), np.column_stack([arrows.U, arrows.V])
+    away = np.hypot(*places.T) / world.radius
+    assert ((0.5 < away) & (away < 0.75) | (1.25 < away) & (away < 1.75)).all()
+    np.testing.assert_allclose(shown, world.policy(places) @ world.dynamics.steps)
+
+
+def curves(**at_ten):
+    """Five runs of every model, whose errors after ten sweeps are 1 but for some."""
+    models = learning_curves.MODELS
+    return pd.DataFrame(
+        {"run": run, "model": model, "where": "seen", "iteration": iteration, "error": error}
+        for run in range(5)
+        for model in models
+        for iteration, error in ((0, 1.4), (10, at_ten.get(model, 1.0) + 0.01 * (run + len(model))))
+    )
+
+
+def test_the_ddcrp_mixes_fastest_of_all_only_if_it_beats_every_model():
+    def fastest(**at_ten):
+        return learning_curves.claims(curves(**at_ten), learning_curves.Config())[-1].holds
+
+    assert fastest(ddCRP=0.5)
+    for model in learning_curves.MODELS[:-1]:
+        assert fastest(ddCRP=0.5, **{model: 0.3}) is False, model
 
 
 def test_the_ddcrp_has_learned_after_ten_sweeps_and_is_drawn(tmp_path, figures):

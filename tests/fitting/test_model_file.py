@@ -2,6 +2,7 @@
 
 import pytest
 
+from onlooker.fitting import model_file
 from onlooker.fitting.model_file import Model, read_model
 from onlooker.hyper import Exponential, Gamma, LogUniform
 
@@ -10,6 +11,13 @@ def write(folder, text):
     path = folder / "model.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_a_file_may_have_as_many_bytes_as_are_read_and_not_one_more(tmp_path):
+    most = "#" * model_file._MAX_BYTES
+    assert read_model(write(tmp_path, most)) == Model(folder=tmp_path)
+    with pytest.raises(ValueError, match="it has more than"):
+        read_model(write(tmp_path, most + "#"))
 
 
 def test_an_empty_file_leaves_everything_open(tmp_path):

@@ -207,10 +207,13 @@ def drawn(name, sigma, model="mixing", **options):
     return draws, oracle(tracks, steps, sigma, noise, model)
 
 
-@pytest.mark.parametrize("collapsed", [True, False])
 @pytest.mark.parametrize(
-    ("name", "sigma"),
-    [*itertools.product(TRACKS, (0.05, 0.1)), ("noise", 0.5), ("holes in a noisy track", 0.5)],
+    ("name", "sigma", "collapsed"),
+    [
+        *itertools.product(TRACKS, [0.05], [True]),
+        *itertools.product(TRACKS, [0.1], [False]),
+        *itertools.product(["noise", "holes in a noisy track"], [0.5], [True, False]),
+    ],
 )
 def test_actions_match_the_enumerated_posterior(name, sigma, collapsed):
     assert discrepancies(*drawn(name, sigma, collapsed=collapsed)) == []

@@ -1,6 +1,7 @@
 """Parts of clusters that change sides with their actions: twin, all partitions, broken."""
 
 from dataclasses import replace
+from functools import partial
 
 import enumerated
 import exact
@@ -175,45 +176,42 @@ def test_a_link_that_lost_its_weight_stays_if_no_other_has_any():
 # -- broken on purpose --------------------------------------------------------------------------
 
 
-def broken_pass(fault):
-    """The kernel with one mistake."""
-    forget, stale, twice, alone = (
-        fault == name for name in ("old actions", "other controllers", "twice", "alone")
-    )
+FAULTS = ["none", "old actions", "other controllers", "twice", "alone"]
 
-    @njit
-    def wrong(labels, actions, forest, slots, counts, tables, data, graph, shortcuts, rng):
-        if slots.n[0] < 2:
-            return False
-        controllers = np.empty(counts.cluster.shape)
+
+@njit
+def broken_pass(fault, labels, actions, forest, slots, counts, tables, data, graph, shortcuts, rng):
+    """The kernel with one mistake, by its number: all are compiled at once."""
+    forget, stale, twice, alone = fault == 1, fault == 2, fault == 3, fault == 4
+    if slots.n[0] < 2:
+        return False
+    controllers = np.empty(counts.cluster.shape)
+    for p in range(slots.n[0]):
+        k = slots.order[p]
+        dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
+    update_controllers(
+        controllers,
+        slots,
+        forest.pool,
+        forest.start,
+        counts.size,
+        tables.alpha * tables.share,
+        data,
+        rng,
+    )
+    fits = log_fits(controllers, slots, data)
+    if twice:
+        fits *= 2.0
+    if alone:  # as if the part were of nodes that nothing is known about
+        fits[:] = 0.0
+    link_parts(labels, forest, slots, counts, fits, graph, shortcuts, rng)
+    if stale:
         for p in range(slots.n[0]):
             k = slots.order[p]
             dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
-        update_controllers(
-            controllers,
-            slots,
-            forest.pool,
-            forest.start,
-            counts.size,
-            tables.alpha * tables.share,
-            data,
-            rng,
-        )
-        fits = log_fits(controllers, slots, data)
-        if twice:
-            fits *= 2.0
-        if alone:  # as if the part were of nodes that nothing is known about
-            fits[:] = 0.0
-        link_parts(labels, forest, slots, counts, fits, graph, shortcuts, rng)
-        if stale:
-            for p in range(slots.n[0]):
-                k = slots.order[p]
-                dirichlet(controllers[k], counts.cluster[k], tables.alpha, tables.share, rng)
-        if not forget:
-            ordinary_actions(actions, labels, counts, data, controllers, rng)
-        return True
-
-    return wrong
+    if not forget:
+        ordinary_actions(actions, labels, counts, data, controllers, rng)
+    return True
 
 
 def compared(monkeypatch, fault, alpha=0.1):
@@ -221,7 +219,8 @@ def compared(monkeypatch, fault, alpha=0.1):
 
     Actions are hard to tell apart and α is small, so that actions follow their clusters.
     """
-    monkeypatch.setattr("onlooker.partitions.ddcrp.bound.summed_pass", broken_pass(fault))
+    wrong = partial(broken_pass, FAULTS.index(fault))
+    monkeypatch.setattr("onlooker.partitions.ddcrp.bound.summed_pass", wrong)
     problem = Problem(enumerated.NODE_OF, 0.3 * enumerated.LOGLIK, enumerated.COORDINATES)
     weights = enumerated.decayed(0.8, 0.1)
     oracle = exact.ddcrp(problem.node_of, problem.loglik, enumerated.N, alpha, 1.5, weights)
@@ -231,7 +230,7 @@ def compared(monkeypatch, fault, alpha=0.1):
     return exact.compare(draws, oracle, alpha=alpha)
 
 
-@pytest.mark.parametrize("fault", ["old actions", "other controllers", "twice", "alone"])
+@pytest.mark.parametrize("fault", FAULTS[1:])
 def test_a_wrong_pass_is_caught(fault, monkeypatch):
     assert compared(monkeypatch, fault)
 

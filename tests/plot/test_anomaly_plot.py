@@ -84,5 +84,6 @@ def test_p_values_climb_to_one(ax):
     plot_anomaly.p_values([0.5, 0.25, 1.0, 0.75], ax)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [0, 0.25, 0.5, 0.75, 1, 1])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
+    np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0], [1, 1]])  # as right ones do
     with pytest.raises(ValueError, match="values holds no p-value"):
         plot_anomaly.p_values([], ax)

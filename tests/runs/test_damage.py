@@ -14,7 +14,9 @@ import pytest
 from small_runs import PRIORS, assert_same_draws, plane_problem, quick
 
 from onlooker import Posterior, files
+from onlooker.explorer.run import drawn
 from onlooker.files import DamagedFileError
+from onlooker.findings.opened import OpenedRun
 from onlooker.inference import threads
 from onlooker.partitions import Mixing
 from onlooker.runs import store
@@ -52,15 +54,15 @@ def resumed(run, **options):
 class Disk:
     """Has no space for files, or for entries of directories, from one flush on until another."""
 
-    def __init__(self, monkeypatch, kind, first, last):
-        self.n, self.kind, self.first, self.last = 0, kind, first, last
+    def __init__(self, monkeypatch, kind, first, last, error=errno.ENOSPC):
+        self.n, self.kind, self.first, self.last, self.error = 0, kind, first, last, error
         monkeypatch.setattr(files.os, "fsync", self.fsync)
 
     def fsync(self, handle):
         directory = stat.S_ISDIR(os.fstat(handle).st_mode)
         self.n += directory == (self.kind == "directories")
         if directory == (self.kind == "directories") and self.first <= self.n < self.last:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(self.error, os.strerror(self.error))
 
 
 kinds = pytest.mark.parametrize("kind", ["files", "directories"])
@@ -103,6 +105,14 @@ def test_draws_that_never_reach_the_disk_are_kept_named_and_drawn_again(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_same_draws(resumed(tmp_path), whole())
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENOTSUP])
+def test_a_disk_that_flushes_no_directories_takes_runs_all_the_same(tmp_path, monkeypatch, error):
+    disk = Disk(monkeypatch, "directories", 0, 10**9, error)
+    quick(PROBLEM, Mixing(3), store=tmp_path)
+    assert disk.n > 3
+    assert_same_draws(Posterior.load(tmp_path), whole())
 
 
 def test_a_part_without_draws_that_cannot_be_removed_does_no_harm(
@@ -150,6 +160,19 @@ def test_a_missing_middle_part_ends_its_chain_there_and_is_drawn_again(run):
         assert_same_draws(resumed(run), whole())
     assert len(list(run.glob("chain-001/*.broken"))) == 4
     assert_same_draws(Posterior.load(run), whole())
+
+
+def test_copies_of_parts_by_other_names_are_no_parts(run):
+    for name, source in {" (copy)": 3, "0 conflict": 5, "-x": 8}.items():
+        part = sorted(run.glob("chain-000/part-*.npz"))[source]
+        shutil.copy(part, part.with_name(f"{part.stem}{name}.npz"))
+    found = OpenedRun.read(run)
+    assert (found.n_stored, drawn(run, found.header)) == (8, 8)
+    assert verify_run(run) == (2, 8, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert_same_draws(found.posterior, whole())
+        assert_same_draws(resumed(run, draws=10), quick(PROBLEM, Mixing(3), draws=10))
 
 
 def test_a_flipped_bit_in_the_directory_of_a_part_is_never_overlooked(run):

@@ -1,7 +1,7 @@
 """Simulation-based calibration (Talts et al. 2018) of every prior, all hyper-parameters inferred.
 
 Truth and data are drawn from the model. Among draws from the posterior given these data, the rank
-of the truth is then uniform. A χ² test of the histogram of ranks says whether it is.
+of the truth is then uniform. χ² tests of its histogram and of its moments say whether it is.
 """
 
 from __future__ import annotations
@@ -217,9 +217,25 @@ def ranks(name: str, seed: int, alpha: Prior | None = None) -> dict[str, int]:
 
 
 def p_values(found: list[dict[str, int]], n_bins: int = 8) -> dict[str, float]:
-    """χ² tests of uniform ranks, one for each number."""
-    result = {}
-    for what in found[0]:
-        bins = np.array([row[what] for row in found]) * n_bins // (DRAWS + 1)
-        result[what] = float(scipy.stats.chisquare(np.bincount(bins, minlength=n_bins)).pvalue)
-    return result
+    """Tests of uniform ranks, one for each number: χ² of the histogram, or of two moments.
+
+    Ranks that are shifted, or spread too far or too little, show in their mean and variance first:
+    by both tests, 144 replicates find as much as 192 do by the histogram alone.
+    """
+    return {
+        what: min(_p_histogram(ranks, n_bins), _p_moments(ranks))
+        for what in found[0]
+        for ranks in [np.array([row[what] for row in found])]
+    }
+
+
+def _p_histogram(ranks: Array, n_bins: int) -> float:
+    counts = np.bincount(ranks * n_bins // (DRAWS + 1), minlength=n_bins)
+    return float(scipy.stats.chisquare(counts).pvalue)
+
+
+def _p_moments(ranks: Array) -> float:
+    every = (np.arange(DRAWS + 1) - DRAWS / 2) ** np.array([[1], [2]])
+    every -= every.mean(axis=1, keepdims=True)
+    z = every[:, ranks].sum(axis=1) / np.sqrt(len(ranks) * (every**2).mean(axis=1))
+    return float(scipy.stats.chi2.sf((z**2).sum(), 2))

@@ -46,10 +46,11 @@ def test_transitions_are_the_density_with_the_outside_moved_to_the_border(world,
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
 
 
-def test_large_grids_are_sparse_and_equal_the_dense_table_up_to_the_tail(monkeypatch):
-    dense = grid_dynamics(9, 4, sigma=0.7)
+@pytest.mark.parametrize("sigma", [0.7, 1.5])
+def test_large_grids_are_sparse_and_equal_the_dense_table_up_to_the_tail(monkeypatch, sigma):
+    dense = grid_dynamics(9, 4, sigma=sigma)
     monkeypatch.setattr("onlooker.worlds.grid._DENSE_ENTRIES", 0)
-    cut = grid_dynamics(9, 4, sigma=0.7)
+    cut = grid_dynamics(9, 4, sigma=sigma)
     assert cut.is_sparse
     assert not dense.is_sparse
     np.testing.assert_allclose(cut.toarray(), dense.toarray(), atol=1e-8)

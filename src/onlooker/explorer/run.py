@@ -13,6 +13,7 @@ from onlooker.reading.tracks import counted
 from onlooker.runs.header import HEADER
 from onlooker.runs.loading import NoDrawsYet
 from onlooker.runs.lock import Lock
+from onlooker.runs.store import folder_of, parts_of
 
 if TYPE_CHECKING:
     from onlooker.explorer.view import RunView
@@ -79,8 +80,8 @@ def drawn(path: Path, header: dict[str, Any]) -> int:
     for chain in range(header["chains"]):
         if least == 0:
             break
-        parts = (path / f"chain-{chain:03d}").glob("part-*.npz")
-        sweeps = max((int(part.stem.removeprefix("part-")) for part in parts), default=0)
+        parts = parts_of(folder_of(path, chain))
+        sweeps = int(parts[-1].stem[5:]) if parts else 0
         done = max(0, sweeps - header["options"]["tune"]) // header["options"]["thin"]
         least = min(least, done)
     return int(least)

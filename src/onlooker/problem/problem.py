@@ -441,7 +441,7 @@ def _policies(
     if is_bare(repertoire):
         return None
     if incomplete is not None or unknown_parameters(dynamics):
-        if isinstance(repertoire, str) and repertoire == "auto":
+        if repertoire == "auto":
             return None
         what = "states were not seen exactly" if incomplete is not None else "dynamics are unknown"
         raise ValueError(

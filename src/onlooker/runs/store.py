@@ -86,7 +86,7 @@ class ChainFolder:
 
     def parts(self) -> list[Path]:
         """All parts, oldest first."""
-        return sorted(self.path.glob("part-*.npz"))
+        return parts_of(self.path)
 
     def read(self, bound: Bound[Any] | None = None, repair: bool = False) -> Stored:
         """The draws, and with `bound`, which its state must fit, where the chain stopped.
@@ -223,10 +223,15 @@ def folder_of(store: Path, chain: int) -> Path:
     return store / f"chain-{chain:03d}"
 
 
+def parts_of(folder: Path) -> list[Path]:
+    """The parts in a chain's folder, oldest first; not their copies by other names."""
+    return sorted(folder.glob(f"part-{'[0-9]' * 12}.npz"))
+
+
 def stored_draws(store: Path, schedule: Schedule, chain: int) -> int:
     """How many draws of a chain are in a store, by the names of its parts."""
-    sweeps = (int(part.stem[5:]) for part in folder_of(store, chain).glob("part-*.npz"))
-    return schedule.kept(max(sweeps, default=0))
+    parts = parts_of(folder_of(store, chain))
+    return schedule.kept(int(parts[-1].stem[5:]) if parts else 0)
 
 
 # -- the store ------------------------------------------------------------------------------------
@@ -380,11 +385,11 @@ class Store:
                 )
         if found["fingerprint"] == header["fingerprint"]:
             return
-        names = ("problem", "prior", "options", "seed", "dynamics")
-        differing = [name for name in names if found[name] != header[name]]
+        differing = [name for name in _TOLD if found.get(name) != header.get(name)]
         differs = "its data differ"
         if differing and self._has_these_states():
-            differs = difference(differing[0], found[differing[0]], header[differing[0]])
+            name = differing[0]
+            differs = difference(name, found.get(name), header.get(name))
         raise StoreMismatchError(
             f"{self.path} holds another run ({differs}); choose another ", Setting("store")
         )
@@ -402,5 +407,7 @@ class Store:
         return stored.shape != here.shape or np.array_equal(stored, here)
 
 
+_TOLD = ("problem", "prior", "options", "seed", "dynamics", "observation_noise", "landmarks")
+"""Parts of a header that say how a run differs from another."""
 _OPTIONAL = {"trajectory_names"}  # runs stored before there were names can go on
 _OWN = {"lock", PROBLEM, "fit.json", "held_out.npz"}  # the last two: by the command line, before
