@@ -1,10 +1,13 @@
 """What deviating trajectories do instead of the nominal behaviour."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from onlooker import Demonstrations
 from onlooker.anomaly import score_policy
+from onlooker.anomaly.explaining import explained
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.repertoire.making import make_policies
 
@@ -54,6 +57,16 @@ def test_a_track_that_heads_elsewhere_is_said_to(scores):
 def test_a_nominal_track_needs_no_other_behaviour(scores):
     assert scores.trajectories.behaviour[0] == ""
     assert np.isnan(scores.trajectories.gain[0])
+
+
+def test_nor_does_one_that_is_odd_in_one_respect_of_five():
+    track = walk(to_the_place, [-4.0, -3.0], 25, 2)
+    scores = judge([track])
+    nothing = {"behaviour": np.array([""]), "gain": np.array([np.nan])}
+    for combined, told in ((0.04, True), (0.2, False)):
+        table = replace(scores.trajectories, p_combined=np.array([combined]), **nothing)
+        found = explained(replace(scores, trajectories=table), Demonstrations([track]), COMPASS)
+        assert bool(found.trajectories.behaviour[0]) == told
 
 
 def test_tables_and_dictionaries_have_it(scores):

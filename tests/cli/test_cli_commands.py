@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from onlooker import Posterior, Problem, sample
 from onlooker.cli import main
+from onlooker.cli.anomaly import _P_VALUES, _reason
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.findings.opened import OpenedRun
 from onlooker.partitions import ChineseRestaurant
@@ -384,7 +385,15 @@ def test_other_columns_can_be_named(folder, tmp_path):
     assert "P-values from 6 trajectories of the fit, scored by short chains without them." in (
         odd.stdout
     )
-    assert "The smallest p-value that 6 tracks allow is 0.14." in odd.stdout
+    told = "The smallest p-value that 6 tracks allow is 0.143; 20 allow p-values below 0.05 (--ref"
+    assert told in odd.stdout
+
+
+@pytest.mark.parametrize(("combined", "told"), [(0.125, "a long stop"), (0.25, "none")])
+def test_one_odd_respect_of_five_is_no_deviation(combined, told):
+    """With seven reference tracks each respect of a nominal one is the oddest in one of eight."""
+    row = dict.fromkeys(_P_VALUES, 0.5) | {"p_stopped": 0.125, "p_combined": combined}
+    assert _reason(row, 0.125) == told
 
 
 def test_a_run_made_in_python_asks_for_the_columns(tmp_path, folder):

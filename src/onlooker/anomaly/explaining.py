@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.anomaly.result import P_VALUES, AnomalyScores
+from onlooker.anomaly.result import AnomalyScores
 from onlooker.checks import Array
 from onlooker.repertoire.making import make_policies
 from onlooker.warnings import RepertoireWarning
@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from onlooker.repertoire.base import Policies
 
 LEVEL = 0.05
-"""Of p-values: what is not below deviates."""
+"""What is above does not deviate."""
 _ODD = 0.05  # share of steps that may be anything, so that one of them rules no behaviour out
 
 
 def explained(
     scores: AnomalyScores, demos: Demonstrations, dynamics: Any, policies: Policies | None = None
 ) -> AnomalyScores:
-    """The scores with `behaviour` and `gain` where a p-value says that a trajectory deviates.
+    """The scores with `behaviour` and `gain` where `p_combined` says that a trajectory deviates.
 
     Candidates are `policies`; by default all that the dynamics can offer, with the ends of these
     very trajectories among the goals. Where behaviour changed, the stretch counts, else all.
     """
     table = scores.trajectories
     level = max(LEVEL, 1 / (1 + scores.settings["n_reference"]))
-    p_values = np.array([getattr(table, name) for name in P_VALUES])
-    with np.errstate(invalid="ignore"):
-        odd = np.flatnonzero((p_values <= level).any(axis=0))
+    odd = np.flatnonzero(table.p_combined <= level)
     if not len(odd):
         return scores
     if policies is None:

@@ -114,7 +114,7 @@ class TrajectoryScores:
     changed
         ``"action_surprise"`` or ``"noise_surprise"``: whose CUSUM that is.
     behaviour
-        Where a p-value is at most 5 %: the one behaviour that explains the trajectory, or the
+        Where `p_combined` is at most 5 %: the one behaviour that explains the trajectory, or the
         stretch that changed, best, such as "heads for (4, −2)"; "" where none does better than the
         nominal policy.
     gain

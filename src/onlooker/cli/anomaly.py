@@ -95,7 +95,7 @@ def anomaly(
     """
     require_folder(csv_file)
     from onlooker import anomaly as scoring
-    from onlooker.cli.calibration import Reader, reference_scores
+    from onlooker.cli.calibration import ENOUGH, Reader, reference_scores
     from onlooker.findings.opened import OpenedRun
     from onlooker.fitting.run import notes
     from onlooker.reading.tracks import counted
@@ -114,11 +114,12 @@ def anomaly(
     nominal = reference_scores(reader, reference, seed)
     if nominal is not None:
         least = 1 / (1 + len(nominal))
-        notify(f"The smallest p-value that {len(nominal)} tracks allow is {least:.2g}.")
+        few = f"; {ENOUGH} allow p-values below 0.05 (--reference)" if len(nominal) < ENOUGH else ""
+        notify(f"The smallest p-value that {len(nominal)} tracks allow is {least:.3g}{few}.")
         if level is not None and level < least:
             raise ValueError(
                 f"--fail-if-anomalous {level:g} would never fail: with {len(nominal)} reference "
-                f"tracks no p-value is below {least:.2g}; it takes {math.ceil(1 / level) - 1} of "
+                f"tracks no p-value is below {least:.3g}; it takes {math.ceil(1 / level) - 1} of "
                 "them, by --reference"
             )
     with notes(notify):
@@ -203,8 +204,9 @@ def _level(scores: AnomalyScores) -> float:
 
 
 def _reason(row: Any, level: float) -> str:
+    """The oddest respect, if all of them together are odd: of five, some respect often is."""
     name = min(_P_VALUES, key=lambda key: float(row[key]))
-    return _P_VALUES[name] if row[name] <= level else "none"
+    return _P_VALUES[name] if row["p_combined"] <= level else "none"
 
 
 def _unexplained(scores: AnomalyScores, demos: Demonstrations) -> pd.DataFrame:
