@@ -130,8 +130,11 @@ def fit_default(
         made.problem, made.prior, made.concentration, chains=made.chains, random_state=0,
         n_jobs=1, progress=False, **sizes,
     )  # fmt: skip
-    scales = [] if choice is None else [repr(each) for each in (*choice.features, choice.metric)]
-    return posterior.policy(world.test.transitions()[0]), {"scales": scales, "notes": made.notes}
+    chosen: dict[str, Any] = {"notes": made.notes, "scales": [], "gains": {}}
+    if choice is not None:
+        chosen["scales"] = [repr(each) for each in (*choice.features, choice.metric)]
+        chosen["gains"] = {" and ".join(names): str(gain) for names, gain in choice.gains.items()}
+    return posterior.policy(world.test.transitions()[0]), chosen
 
 
 def rival_policies(world: World, test: Steps) -> dict[str, np.ndarray]:
@@ -251,28 +254,19 @@ def fold_of_ours(which: TrackSet, arm: str, number: int) -> dict[str, Any]:
     return {"scores": scores, **chosen, "seconds": time.process_time() - began}
 
 
-def fold_of_choice(which: TrackSet, number: int) -> str:
-    """What the library would join to the position by itself."""
-    demos = which.demos()
-    train = demos[halves(demos, number)[0]]
-    choice = choose_state(train, make_world(which, train, train, ()).dynamics)
-    return "position alone" if choice is None or not choice.names else " and ".join(choice.names)
-
-
 def whole_tracks(which: TrackSet, arm: str, n_folds: int) -> dict[str, Any]:
     """Scores of all methods, over some of the folds."""
-    parts, chosen = [], []
+    parts, gains = [], []
     for number in range(n_folds):
         name = f"{which.name}, {arm}, fold {number + 1}"
         others = kept(f"{name}, others", partial(fold_of_rivals, which, arm, number))
         ours = kept(name, partial(fold_of_ours, which, arm, number))
-        free = f"{which.name}, fold {number + 1}, choice"
-        chosen.append(kept(free, partial(fold_of_choice, which, number)))
+        gains.append(ours["gains"])
         scores = {**others["scores"], OURS: ours["scores"]}
         scores[BOTH] = np.logaddexp(scores[OURS], scores["random forest"]) - np.log(2)
         means = ", ".join(f"{method} {np.mean(each):.3f}" for method, each in scores.items())
         print(f"{name}: {means} ({ours['seconds']:.0f} s)", flush=True)
-        print(*ours["scales"], *ours["notes"], flush=True)
+        print(*ours["scales"], ours["gains"], *ours["notes"], flush=True)
         parts.append(scores | {"track": others["track"]})
     methods = [name for name in parts[0] if all(name in part for part in parts)]
     scores = {name: np.concatenate([part[name] for part in parts]) for name in methods}
@@ -281,7 +275,7 @@ def whole_tracks(which: TrackSet, arm: str, n_folds: int) -> dict[str, Any]:
     return {
         "scores": {name: mean_and_error(values, track) for name, values in scores.items()},
         "ahead": mean_and_error(scores[OURS] - scores[best], track),
-        "chosen": chosen,
+        "gains": gains,
         "tracks": len(np.unique(track)),
         "folds": n_folds,
     }
@@ -371,7 +365,7 @@ METHODS = (
     "global marginal", "k-NN", "random forest", "gradient boosting", "logistic regression", "HMM",
     OURS, BOTH,
 )  # fmt: skip
-HEAD = ["set", "state", "tracks", *METHODS, "onlooker − best other"]
+HEAD = ["set", "state", "tracks", "folds", *METHODS, "onlooker − best other"]
 EDGE_HEAD = ["tracks", "global marginal", "random forest", OURS, "entropy near", "middle", "far"]
 
 
@@ -379,8 +373,8 @@ def _row(which: TrackSet, arm: str, found: dict[str, Any]) -> list[object]:
     scores = found["scores"]
     cells = ["–" if name not in scores else f"{scores[name][0]:.3f}" for name in METHODS]
     mean, error = found["ahead"]
-    return [which.name + " *" * which.tuned, arm, str(found["tracks"]), *cells,
-            f"{mean:+.3f} ± {error:.3f}"]  # fmt: skip
+    name, part = which.name + " *" * which.tuned, f"{found['folds']} of {FOLDS}"
+    return [name, arm, str(found["tracks"]), part, *cells, f"{mean:+.3f} ± {error:.3f}"]
 
 
 def _edge_row(which: TrackSet, found: dict[str, Any]) -> list[object]:
