@@ -5,8 +5,8 @@ python -m benchmarks.bench_tracks storms ships 2    some sets, two folds of five
 
 All predict the distribution of actions at every state of the tracks that were left out, scored by
 ``ln Σ_a p(a) ℓ[t, a]``, where ℓ is divided by its largest value for the step: 0 is perfect. Actions
-are proposed from the tracks that are learnt from. All get the same inputs: the position, or the
-position and the heading; scales are chosen by the library for itself.
+are proposed from the tracks that are learnt from. All get the same inputs: the position,
+or the position and the heading, or also the speed; scales are chosen by the library for itself.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,12 @@ from onlooker.choosing.features import choose_state
 from onlooker.defaults import default_model
 from onlooker.dynamics import DisplacementDynamics, GeographicDynamics
 from onlooker.dynamics.base import position_dynamics, steps_between
-from onlooker.dynamics.features import Heading, with_features
+from onlooker.dynamics.features import Feature, Heading, Speed, with_features
 
 HERE = Path(__file__).parent
 FOUND = HOME / "found"
 FOLDS = 5
-ARMS = {"position": (), "heading": ("heading",)}
+ARMS = {"position": (), "heading": ("heading",), "heading and speed": ("heading", "speed")}
 SHORT = {"tune": 60, "draws": 60}  # of four chains where there are no landmarks
 OURS, BOTH = "onlooker", "onlooker + forest"
 
@@ -54,9 +55,6 @@ class World:
     dynamics: Any
     train: Demonstrations
     test: Demonstrations
-    metric: Any
-    chosen: tuple[str, ...]
-    """What the library would have joined to the position."""
 
     def steps(self, demos: Demonstrations) -> Steps:
         """As rivals see them."""
@@ -76,6 +74,10 @@ class World:
             vector = vector / np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-12)
             heading = np.arctan2(vector[:, 1], vector[:, 0])
             inputs = np.hstack([inputs, vector])
+            speed = self.dynamics.columns_of(Speed)
+            if speed is not None:
+                usual = np.median(np.linalg.norm(plain.steps, axis=1))
+                inputs = np.hstack([inputs, states[:, speed] / usual])
             moved = steps_between(plain, before, after)
             cos, sin = np.cos(-heading), np.sin(-heading)
             back = np.column_stack(
@@ -94,37 +96,49 @@ def _scaled(logs: np.ndarray) -> np.ndarray:
 def make_world(
     which: TrackSet, train: Demonstrations, test: Demonstrations, joined: tuple[str, ...]
 ) -> World:
-    """Propose actions, and choose scales, from the tracks that are learnt from."""
+    """Propose actions from the tracks that are learnt from; features as rivals need them."""
     kind = GeographicDynamics if which.geographic else DisplacementDynamics
     dynamics: Any = kind.from_demonstrations(train)
-    free = choose_state(train, dynamics)
-    choice = choose_state(train, dynamics, joined)
-    features = [] if choice is None else choice.features
-    if features:
-        world = with_features(train, features, dynamics)
-        test = with_features(test, features, dynamics)[0]
-        train, dynamics = world
-    metric = None if choice is None else choice.metric
-    return World(dynamics, train, test, metric, () if free is None else free.names)
+    return _joined(World(dynamics, train, test), [Heading(1.0), Speed(1.0)][: len(joined)])
 
 
-def fit_default(world: World, seed: int = 0, **given: Any) -> Any:
-    """The library's default."""
+def _joined(world: World, features: Sequence[Feature]) -> World:
+    if not features:
+        return world
+    train, dynamics = with_features(world.train, features, world.dynamics)
+    return World(dynamics, train, with_features(world.test, features, world.dynamics)[0])
+
+
+def fit_default(
+    which: TrackSet, train: Demonstrations, test: Demonstrations, joined: tuple[str, ...]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Policies of the library's default at states that were left out, and what it chose."""
+    plain = make_world(which, train, test, ())
+    choice = choose_state(train, plain.dynamics, joined)
+    world = plain if choice is None else _joined(plain, choice.features)
     made = default_model(
-        world.train, world.dynamics, metric=world.metric, repertoire="auto", n_jobs=1, **given
+        world.train,
+        world.dynamics,
+        metric=None if choice is None else choice.metric,
+        repertoire="auto",
+        n_jobs=1,
     )
     sizes: dict[str, Any] = {"tune": made.tune, "draws": made.draws}
     if made.problem.landmarks is None:
         sizes = SHORT
     posterior = sample(
-        made.problem, made.prior, made.concentration, chains=made.chains, random_state=seed,
+        made.problem, made.prior, made.concentration, chains=made.chains, random_state=0,
         n_jobs=1, progress=False, **sizes,
     )  # fmt: skip
-    return posterior, made
+    chosen: dict[str, Any] = {"notes": made.notes, "scales": [], "gains": {}}
+    if choice is not None:
+        chosen["scales"] = [repr(each) for each in (*choice.features, choice.metric)]
+        chosen["gains"] = {" and ".join(names): str(gain) for names, gain in choice.gains.items()}
+    return posterior.policy(world.test.transitions()[0]), chosen
 
 
-def predictions(world: World, test: Steps) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Policies at the steps of the tracks that were left out, by everyone."""
+def rival_policies(world: World, test: Steps) -> dict[str, np.ndarray]:
+    """Policies at the steps of the tracks that were left out, by all others."""
     train = world.steps(world.train)
     steps = np.asarray(position_dynamics(world.dynamics).steps)
     found = {}
@@ -135,10 +149,7 @@ def predictions(world: World, test: Steps) -> tuple[dict[str, np.ndarray], list[
             found["HMM"] = _markov(world, train, test)
         except _peers.Absent as absent:
             print(f"HMM left out: {absent}")
-    posterior, made = fit_default(world)
-    found[OURS] = posterior.policy(world.test.transitions()[0])
-    found[BOTH] = (found[OURS] + found["random forest"]) / 2
-    return found, made.notes
+    return found
 
 
 def _markov(world: World, train: Steps, test: Steps) -> np.ndarray:
@@ -202,10 +213,10 @@ def _lengths(track: np.ndarray) -> np.ndarray:
     return np.diff(np.flatnonzero(np.concatenate([[True], np.diff(track) != 0, [True]])))
 
 
-def folds(n: int) -> list[np.ndarray]:
-    """Whole tracks, five folds."""
-    fold = np.random.default_rng(1).permutation(n) % FOLDS
-    return [np.flatnonzero(fold == k) for k in range(FOLDS)]
+def halves(demos: Demonstrations, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whole tracks to learn from, and those of a fold, which are left out."""
+    fold = np.random.default_rng(1).permutation(len(demos)) % FOLDS
+    return np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 def mean_and_error(scores: np.ndarray, track: np.ndarray) -> tuple[float, float]:
@@ -218,48 +229,59 @@ def mean_and_error(scores: np.ndarray, track: np.ndarray) -> tuple[float, float]
     )
 
 
-def one_fold(which: TrackSet, arm: str, number: int) -> dict[str, Any]:
-    """Scores of all methods on a fold."""
-    demos, began = which.demos(), time.process_time()
-    out = folds(len(demos))[number]
-    inside = np.setdiff1d(np.arange(len(demos)), out)
-    world = make_world(which, demos[inside], demos[out], ARMS[arm])
+def fold_of_rivals(which: TrackSet, arm: str, number: int) -> dict[str, Any]:
+    """Scores of all others on a fold."""
+    demos = which.demos()
+    train, out = halves(demos, number)
+    world = make_world(which, demos[train], demos[out], ARMS[arm])
     test = world.steps(world.test)
-    found, notes = predictions(world, test)
     return {
         "scores": {
             name: log_scores(policy, test.likelihood).round(6).tolist()
-            for name, policy in found.items()
+            for name, policy in rival_policies(world, test).items()
         },
         "track": (number * len(demos) + test.track).tolist(),
-        "chosen": " and ".join(world.chosen) or "position alone",
-        "notes": notes,
-        "seconds": time.process_time() - began,
     }
+
+
+def fold_of_ours(which: TrackSet, arm: str, number: int) -> dict[str, Any]:
+    """Scores of the default on a fold."""
+    demos, began = which.demos(), time.process_time()
+    train, out = (demos[some] for some in halves(demos, number))
+    policy, chosen = fit_default(which, train, out, ARMS[arm])
+    test = make_world(which, train, out, ()).steps(out)
+    scores = log_scores(policy, test.likelihood).round(6).tolist()
+    return {"scores": scores, **chosen, "seconds": time.process_time() - began}
 
 
 def whole_tracks(which: TrackSet, arm: str, n_folds: int) -> dict[str, Any]:
     """Scores of all methods, over some of the folds."""
-    parts = []
+    parts, gains = [], []
     for number in range(n_folds):
         name = f"{which.name}, {arm}, fold {number + 1}"
-        parts.append(kept(name, lambda number=number: one_fold(which, arm, number)))
-        means = ", ".join(f"{m} {np.mean(v):.3f}" for m, v in parts[-1]["scores"].items())
-        print(f"{name}: {means} ({parts[-1]['seconds']:.0f} s)", parts[-1]["notes"], flush=True)
-    track = np.concatenate([part["track"] for part in parts])
-    methods = [name for name in parts[0]["scores"] if all(name in p["scores"] for p in parts)]
-    scores = {name: np.concatenate([p["scores"][name] for p in parts]) for name in methods}
+        others = kept(f"{name}, others", partial(fold_of_rivals, which, arm, number))
+        ours = kept(name, partial(fold_of_ours, which, arm, number))
+        gains.append(ours["gains"])
+        scores = {**others["scores"], OURS: ours["scores"]}
+        scores[BOTH] = np.logaddexp(scores[OURS], scores["random forest"]) - np.log(2)
+        means = ", ".join(f"{method} {np.mean(each):.3f}" for method, each in scores.items())
+        print(f"{name}: {means} ({ours['seconds']:.0f} s)", flush=True)
+        print(*ours["scales"], ours["gains"], *ours["notes"], flush=True)
+        parts.append(scores | {"track": others["track"]})
+    methods = [name for name in parts[0] if all(name in part for part in parts)]
+    scores = {name: np.concatenate([part[name] for part in parts]) for name in methods}
+    track = scores.pop("track")
     best = max((n for n in scores if n not in (OURS, BOTH)), key=lambda n: scores[n].mean())
     return {
         "scores": {name: mean_and_error(values, track) for name, values in scores.items()},
         "ahead": mean_and_error(scores[OURS] - scores[best], track),
-        "chosen": [part["chosen"] for part in parts],
+        "gains": gains,
         "tracks": len(np.unique(track)),
-        "seconds": sum(part["seconds"] for part in parts),
+        "folds": n_folds,
     }
 
 
-def kept(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def kept(name: str, measure: Callable[[], Any]) -> Any:
     """What was measured before, or is now; for as long as ``.benchmarks/tracks/found`` is there."""
     file = FOUND / (name.replace(", ", "-").replace(" ", "_") + ".json")
     if not file.exists():
@@ -268,7 +290,7 @@ def kept(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         part = file.with_suffix(".part")
         part.write_text(json.dumps(found))
         part.rename(file)
-    return json.loads(file.read_text())  # type: ignore[no-any-return]
+    return json.loads(file.read_text())
 
 
 def edge(which: TrackSet) -> dict[str, Any]:
@@ -288,8 +310,7 @@ def edge(which: TrackSet) -> dict[str, Any]:
         return {}
     world = make_world(which, Demonstrations(pieces[True]), Demonstrations(pieces[False]), ())
     test, train = world.steps(world.test), world.steps(world.train)
-    posterior, made = fit_default(world)
-    policy = posterior.policy(world.test.transitions()[0])
+    policy, chosen = fit_default(which, world.train, world.test, ())
     found = {OURS: policy}
     for name, candidates in rivals(np.asarray(position_dynamics(world.dynamics).steps), False):
         if name in ("global marginal", "random forest"):
@@ -304,7 +325,7 @@ def edge(which: TrackSet) -> dict[str, Any]:
         "scores": {name: mean_and_error(values, test.track) for name, values in scores.items()},
         "ahead": mean_and_error(scores[OURS] - scores["global marginal"], test.track),
         "entropy": [float(entropy[third].mean()) for third in thirds],
-        "notes": made.notes,
+        **chosen,
     }
 
 
@@ -326,7 +347,7 @@ def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = FOLDS
             found = whole_tracks(which, arm, n_folds)
             data[f"{which.name}, {arm}"] = found
             table.append(_row(which, arm, found))
-            print(table[-1], f"{found['seconds']:.0f} s", flush=True)
+            print(table[-1], flush=True)
         if not which.name.startswith("LASA"):
             found = kept(f"{which.name}, edge", lambda which=which: edge(which))
             data[f"{which.name}, edge"] = found
@@ -344,7 +365,7 @@ METHODS = (
     "global marginal", "k-NN", "random forest", "gradient boosting", "logistic regression", "HMM",
     OURS, BOTH,
 )  # fmt: skip
-HEAD = ["set", "state", "tracks", *METHODS, "onlooker − best other"]
+HEAD = ["set", "state", "tracks", "folds", *METHODS, "onlooker − best other"]
 EDGE_HEAD = ["tracks", "global marginal", "random forest", OURS, "entropy near", "middle", "far"]
 
 
@@ -352,8 +373,8 @@ def _row(which: TrackSet, arm: str, found: dict[str, Any]) -> list[object]:
     scores = found["scores"]
     cells = ["–" if name not in scores else f"{scores[name][0]:.3f}" for name in METHODS]
     mean, error = found["ahead"]
-    return [which.name + " *" * which.tuned, arm, str(found["tracks"]), *cells,
-            f"{mean:+.3f} ± {error:.3f}"]  # fmt: skip
+    name, part = which.name + " *" * which.tuned, f"{found['folds']} of {FOLDS}"
+    return [name, arm, str(found["tracks"]), part, *cells, f"{mean:+.3f} ± {error:.3f}"]
 
 
 def _edge_row(which: TrackSet, found: dict[str, Any]) -> list[object]:

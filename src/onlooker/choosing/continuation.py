@@ -34,7 +34,8 @@ SETTINGS = [
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
 _FEW = 2  # folds and cells that are left out where there are landmarks
-_TUNE, _DRAWS = 15, 15
+_CHAINS, _TUNE, _DRAWS = 4, 15, 8
+"""As many chains as predict: a single one leans on what is done overall more than their mean."""
 _ASKED = 1_000  # transitions at most that are predicted of each part that is left out
 
 
@@ -90,8 +91,7 @@ def choose_continuation(
         return Chosen(kept, "")
     rng = np.random.default_rng([seed, len(tracks)])
     plain = replace(prior, continuation=PLAIN)
-    chains = 1 if problem.landmarks is None else 2
-    schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=chains, seed=seed)
+    schedule = Schedule(draws=_DRAWS, tune=_TUNE, chains=_CHAINS, seed=seed)
 
     def scores(parts: list[Left]) -> list[Array]:
         found = []
