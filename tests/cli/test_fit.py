@@ -533,25 +533,25 @@ def test_a_fit_goes_on_until_converged_and_says_so(tracks, tmp_path, monkeypatch
     done = until_converged(tracks, tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "sampling: converged after 250 draws per chain" in done.stderr
-    assert "Sampling went on until everything had settled." in done.stdout
+    assert "Sampling ended when everything had settled." in done.stdout
     told = run("summary", tmp_path / "run", "--json")
     found = json.loads(told.stdout)
     assert found["model"]["ended"] == "converged"
     assert found["model"]["draws"] == 250
-    assert "Sampling went on until everything had settled." in found["convergence"]["sentences"]
+    assert "Sampling ended when everything had settled." in found["convergence"]["sentences"]
     status, view = read_view(tmp_path / "run")
     assert status.state == "finished"
     for _ in view.refine():
         pass
     sentences = overview(view)["verdict"]["sentences"]  # that of explorer and report
-    assert "Sampling went on until everything had settled." in sentences
+    assert "Sampling ended when everything had settled." in sentences
 
 
 def test_a_fit_that_is_out_of_time_says_so_and_goes_on_when_asked_to(tracks, tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": False}))
     done = until_converged(tracks, tmp_path / "run", "--max-minutes", 1e-9)
     assert done.exit_code == 0, done.output
-    assert "Sampling ended with its time budget, before everything had settled." in done.stdout
+    assert "Sampling reached its time limit before everything had settled." in done.stdout
     assert "--resume continues the run" in done.stdout
     monkeypatch.setattr(sampling, "settled", lambda table: Settled({"policy": True}))
     again = until_converged(tracks, tmp_path / "run", "--resume")

@@ -146,7 +146,7 @@ def test_the_ends_of_tracks_are_faded_and_a_chosen_track_has_a_colour_of_its_own
     n_ends = int((views["plane"].run.visits == 0).sum())
     assert n_ends > 0
     assert page.evaluate("onlooker.mainMap.run.nEnds") == n_ends
-    assert "Faded: ends of trajectories" in page.inner_text("#map-caption")
+    assert "Faded: states from which no step was seen" in page.inner_text("#map-caption")
     draw_once(page, lambda: page.evaluate("onlooker.set({ field: 'none', behaviours: false })"))
     fills = page.evaluate("""() => {
         const run = onlooker.mainMap.run;

@@ -40,7 +40,7 @@ def test_what_is_chosen_is_said_with_what_it_gains():
 
 def test_what_was_fixed_is_said_so_and_what_it_misses_has_a_remedy():
     look = found((), [], {("heading",): MORE})
-    assert look.sentences[0] == "The state is the position alone, as --features says."
+    assert look.sentences[0] == "The state is position alone (--features)."
     (advice,) = look.advice
     assert advice.startswith("Steps depend on the step before: ")
     assert "+0.500 ± 0.100" in advice
@@ -53,7 +53,7 @@ def test_what_was_fixed_is_said_so_and_what_it_misses_has_a_remedy():
 def test_one_controller_that_is_as_good_and_noise_that_does_not_fit_are_said():
     look = found(None, [], {}, local=LESS, noise=NoiseFit(4.0, MORE))
     one, noise = look.advice
-    assert one.startswith("One controller for all states predicts left-out trajectories as well")
+    assert one.startswith("A single policy for all states predicts left-out trajectories as well")
     assert "+0.010 ± 0.020" in one
     assert "4 times as much explains left-out trajectories better (+0.500" in noise
     assert "--sigma" in noise
@@ -62,9 +62,9 @@ def test_one_controller_that_is_as_good_and_noise_that_does_not_fit_are_said():
 
 def test_factors_of_coordinates_are_said_and_stored():
     look = found(None, [], {}, metric=ScaledAxes((1.0, 0.25)))
-    assert "count coordinate 1 by 1, coordinate 2 by 0.25: left-out" in look.sentences[1]
+    assert "weigh coordinate 1 by 1, coordinate 2 by 0.25, which" in look.sentences[1]
     named = replace(look, columns=["depth", "east"])
-    assert "count depth by 1, east by 0.25: left-out" in named.sentences[1]
+    assert "weigh depth by 1, east by 0.25, which" in named.sentences[1]
     assert look.to_dict()["factors"] == [1.0, 0.25]
     json.dumps(look.to_dict())
     assert chosen_before(json.loads(json.dumps(look.to_dict()))) == (look.features, look.metric)
@@ -124,7 +124,7 @@ def fit(walks, output, *more):
 def test_correlated_walks_get_their_heading_and_new_tracks_do_too(walks, tmp_path):
     result = fit(walks, tmp_path / "run", "--json")
     assert result.exit_code == 0, result.output
-    assert "The state is the position with the heading" in result.stderr
+    assert "The state is position and heading" in result.stderr
     state = json.loads(result.stdout)["state"]
     assert state["joined"][0] == "heading"
     assert state["gains"]["heading"]["mean"] > 2 * state["gains"]["heading"]["error"]

@@ -118,13 +118,13 @@ def test_a_run_that_time_ended_warns_and_says_so(never):
     with pytest.warns(ConvergenceWarning, match="^The time budget ended before convergence. "):
         posterior = sampling.sample(PROBLEM, PRIOR, **AUTO, max_minutes=1e-9, progress=False)
     sentences = " ".join(verdict(OpenedRun.of(posterior))["sentences"])
-    assert "Sampling ended with its time budget" in sentences
+    assert "Sampling reached its time limit" in sentences
     assert "Raise max_minutes" in sentences
 
 
 def test_a_run_that_converged_says_so(whole):
     found = verdict(OpenedRun.of(whole))
-    assert "Sampling went on until everything had settled." in found["sentences"]
+    assert "Sampling ended when everything had settled." in found["sentences"]
     assert found["level"] == "good"
 
 

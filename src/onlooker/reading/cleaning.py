@@ -385,8 +385,8 @@ class _Cleaner:
         elif choice.gaps == "keep" and (summary.gaps or irregular):
             warn(
                 TrackWarning(
-                    f"{summary.describe_steps(brief=True)}: each counts as one transition, like "
-                    "any other step; choose ",
+                    f"{summary.describe_steps()}; every step counts as one transition all the "
+                    "same: choose ",
                     Setting("gaps", ("split", "resample")),
                     " where that is wrong",
                 )

@@ -308,20 +308,19 @@ class ReadingSummary:
             )
         return found
 
-    def describe_steps(self, brief: bool = False) -> str:
-        """What is irregular about the times, in words; `brief`: without the worst place."""
+    def describe_steps(self) -> str:
+        """What is irregular about the times, in words."""
         assert self.step is not None
         parts = []
         if self.gaps:
             assert self.gap_threshold is not None
             assert self.gap_longest is not None
-            gaps = f"{counted(self.gaps, 'gap')} longer than {self._span(self.gap_threshold)}"
-            longest = f", the longest {self._span(self.gap_longest)} {self.gap_place}"
-            parts.append(gaps if brief else gaps + longest)
+            parts.append(
+                f"{counted(self.gaps, 'gap')} longer than {self._span(self.gap_threshold)}, "
+                f"the longest {self._span(self.gap_longest)} {self.gap_place}"
+            )
         if self.off_step:
             parts.append(f"{counted(self.off_step, 'other step')} more than a tenth off")
-        if brief:
-            return " and ".join(parts)
         return f"Times step by {self._span(self.step)} (median) with {', and '.join(parts)}"
 
     def _span(self, value: float) -> str:
