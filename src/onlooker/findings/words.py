@@ -192,6 +192,6 @@ def format_bounds(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
         text = hyper_text(run.posterior.prior, item["name"])
         lines.append(
             f"{text.symbol or f'The {text.name}'} lies at the {item['side']} bound of its prior, "
-            f"{item['bound']:.4g}: the answer depends on that bound (see docs, Limits)."
+            f"{item['bound']:.4g}: the answer depends on that bound (see docs, Choosing a prior)."
         )
     return lines
