@@ -2,8 +2,8 @@
 
 python docs/images/screenshots.py [RUN]
 
-From the tracks that the package ships, every tenth storm, or from a run of them that is stored
-already; needs chromium and playwright (``pip install -e ".[dev]"``), and takes some minutes.
+From the tracks that the package ships, every tenth storm, by `onlooker fit`, or from a run of them
+that is stored already; needs chromium and playwright (``pip install -e ".[dev]"``), and takes some minutes.
 """
 
 import contextlib
@@ -14,16 +14,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 
-from onlooker import Problem, sample
-from onlooker.choosing.lengths import typical_step
 from onlooker.datasets import load_storms
-from onlooker.dynamics import GeographicDynamics
 from onlooker.explorer.report import write_report
-from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import Regions
-from onlooker.repertoire import Actions
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parents[1] / "tests" / "support"))
@@ -50,16 +45,14 @@ def open_page(browser, scheme: str):
 
 
 def recognise(store: Path) -> Path:
-    """A run of every tenth storm, with bare actions: a minute of sampling."""
+    """A run of every tenth storm by the default model, with few draws."""
     demos = load_storms().demos
     demos = demos[np.isin(demos.names, np.unique(demos.names)[::10])]
-    dynamics = GeographicDynamics.from_demonstrations(demos)
-    problem = Problem.from_demonstrations(demos, dynamics, repertoire=[Actions()])
-    reach = typical_step(demos, dynamics)
-    sample(
-        problem, Regions.inferred(reach, metric="haversine"), CONCENTRATION,
-        draws=150, tune=150, chains=4, random_state=0, store=store,
-    )  # fmt: skip
+    columns = {"storm": np.repeat(demos.names, demos.lengths), "time": demos.times}
+    columns |= dict(zip(("lon", "lat"), demos.states.T, strict=True))
+    pd.DataFrame(columns).to_csv("storms.csv", index=False)
+    fit = f"fit storms.csv --trajectory storm --time time --states lon,lat --geographic -o {store}"
+    subprocess.run([COMMAND, *fit.split(), *["--draws", "150", "--tune", "150"]], check=True)
     return store
 
 

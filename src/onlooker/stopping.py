@@ -32,4 +32,5 @@ def terminable() -> Iterator[None]:
 
 
 def _terminate(*_: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` sends two: the first is obeyed
     raise Terminated("asked to end")

@@ -1,5 +1,6 @@
 """`check`; names that would steer a terminal or a spreadsheet; a command that is asked to end."""
 
+import contextlib
 import json
 import re
 import signal
@@ -186,5 +187,9 @@ def test_a_handler_of_the_program_is_left_in_place():
         with pytest.raises(Terminated), terminable():
             signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        with terminable():
+            with contextlib.suppress(Terminated):
+                signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)  # while what there is is being stored
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -228,7 +228,7 @@ def test_summary_tells_what_lies_at_a_bound_of_its_prior(folder, monkeypatch, sh
     monkeypatch.setattr(OpenedRun, "read", lambda path: opened)
     line = (
         f"The length scale of the decay lies at the upper bound of its prior, {bounds.high:.4g}: "
-        "the answer depends on that bound (see docs, Limits)."
+        "the answer depends on that bound (see docs, Choosing a prior)."
     )
     assert (line in run("summary", folder / "run").stdout) == told
     found = json.loads(run("summary", folder / "run", "--json").stdout)["at_bounds"]

@@ -286,6 +286,15 @@ def test_a_store_is_not_written_over(tracks, tmp_path):
     assert (tmp_path / "run" / "fit.json").read_bytes() == before
 
 
+def test_a_directory_with_other_files_is_refused_before_anything_takes_time(tracks, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").touch()
+    result = call(tracks, tmp_path / "mine")
+    assert result.exit_code == 1
+    assert "mine holds other files (notes.txt, ...); choose an empty directory" in result.stderr
+    assert result.stdout == ""
+
+
 def test_a_run_of_other_tracks_is_told_apart_by_its_data_not_by_what_follows_from_them(
     tracks, tmp_path
 ):

@@ -402,3 +402,26 @@ def test_with_features_the_policy_is_drawn_over_the_position(page_of):
     draw_once(page, lambda: page.select_option("#field", "none"))
     assert colours(page) != with_arrows
     assert "speed" in page.inner_text("#axis-x")
+
+
+def test_with_features_a_state_is_said_in_words_and_asked_for_by_its_position(page_of):
+    page = page_of("earth")
+    assert page.locator("#ask input").count() == 2
+    page.fill("#ask-0", "179.5")
+    page.fill("#ask-1", "-18")
+    page.press("#ask-1", "Enter")
+    until(page, "document.querySelector('#detail .chart') !== null")
+    said = page.inner_text("#detail p >> nth=0")
+    assert re.match(r"\([\d.]+°[EW], [\d.]+°[NS]; speed [\d.,]+\xa0km\)", said), said
+    assert page.locator("#detail svg.rose").count() == 1
+
+
+def test_actions_of_long_names_are_listed_by_name_the_likeliest_first(page_of):
+    page = page_of("space")
+    run = page.evaluate(
+        "({ names: onlooker.mainMap.run.actions, all: onlooker.mainMap.run.controllers })"
+    )
+    first = np.argsort(-np.array(run["all"][0]["mean"]), kind="stable")[:6]
+    texts = page.locator("#controllers article >> nth=0 >> .chart text").all_text_contents()
+    assert texts[::2][:6] == [run["names"][j] for j in first]
+    assert texts[-1].startswith("2 others: ")

@@ -18,6 +18,7 @@ from onlooker.findings.names import (
     axis_names,
     coordinate,
     decimals,
+    feature_text,
     place_text,
     scalar_name,
     short_repr,
@@ -66,6 +67,21 @@ def test_coordinates_have_the_digits_that_tell_states_apart():
         "0",
     ]
     assert decimals(np.array([0.0, 50.0]), np.zeros(3)) == 2  # nothing moves: by the extent
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "on_earth", "words"),
+    [
+        ("heading", [0.0, 1.0], False, "heading 90°"),
+        ("heading", [1.0, 0.0], True, "heading E"),
+        ("heading", [0.0, 0.0], True, "no heading yet"),
+        ("speed", [42.1234], True, "speed 42.1 km"),
+        ("speed", [42.1234], False, "speed 42.1"),
+        ("previous step", [1.0, -2.0], False, "previous step 1, -2"),
+    ],
+)
+def test_features_of_a_state_are_said_in_their_own_units(name, values, on_earth, words):
+    assert feature_text(name, np.array(values), on_earth) == words
 
 
 def test_features_have_names():

@@ -30,7 +30,9 @@ def test_the_number_of_controllers_comes_with_how_sure_it_is():
     low, high = np.quantile(numbers, [0.05, 0.95], method="inverted_cdf")
     values, counts = np.unique(numbers, return_counts=True)
     likely = values[np.argsort(-counts, kind="stable")[0]]
-    assert text.startswith(f"There are {low} to {high} controllers (90 % of draws), most likely ")
+    assert text.startswith(
+        f"There are {low} to {high} controllers (ways of acting; 90 % of draws), most likely "
+    )
     assert f"most likely {likely} ({100 * counts.max() / numbers.size:.0f} %)" in text
     assert text.endswith("Policy and partition have settled.")
 

@@ -30,9 +30,8 @@ def found(names, features, gains, *, metric=None, local=MORE, noise=FINE):
 def test_what_is_chosen_is_said_with_what_it_gains():
     look = found(None, [Heading(2.0)], {("heading",): MORE, ("heading", "speed"): LESS})
     assert look.sentences == [
-        "The state is position and heading: on left-out trajectories heading adds "
-        "+0.500 ± 0.100 nats per step; speed adds no more than its standard error (+0.010 ± 0.020 "
-        "nats per step)."
+        "The state is position and heading: on left-out trajectories heading adds +0.500 ± 0.100 "
+        "nats per step; speed does not help (+0.010 ± 0.020 nats per step)."
     ]
     alone = found(None, [], {("heading",): LESS})
     assert alone.sentences[0].startswith("The state is position alone: on left-out")

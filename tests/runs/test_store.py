@@ -153,6 +153,30 @@ def test_control_c_keeps_what_was_drawn_and_says_how_to_go_on(tmp_path):
     assert_same_draws(more, quick(PROBLEM, Mixing(3), tune=5, draws=draws))
 
 
+def test_control_c_amid_a_sweep_stores_what_the_last_whole_sweep_left(tmp_path, monkeypatch):
+    right = Runner.sweep
+
+    def sweep(self):
+        if self.index == 0 and self.sweeps == 7:
+            labels = self.chain.state.labels.copy()
+            self.chain.state.labels[:] = 0
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+            self.chain.state.labels[:] = labels
+        right(self)
+
+    monkeypatch.setattr(Runner, "sweep", sweep)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="resume=True"):
+            quick(PROBLEM, Mixing(3), tune=5, draws=20, store=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    monkeypatch.undo()
+    more = quick(PROBLEM, Mixing(3), tune=5, draws=20, store=tmp_path, resume=True)
+    assert_same_draws(more, quick(PROBLEM, Mixing(3), tune=5, draws=20))
+
+
 def test_without_a_store_control_c_says_what_would_have_helped(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt

@@ -114,8 +114,7 @@ def choose_continuation(
     track = of_transition[np.concatenate([left.asked for left in folds])]
     seen, unseen = np.concatenate(by_tracks, axis=1), np.concatenate(by_cells, axis=1)
     chosen = best_setting(seen, track, unseen)
-    gain = seen[chosen].mean() - seen[SETTINGS.index(PLAIN)].mean()
-    return Chosen(SETTINGS[chosen], _words(SETTINGS[chosen], float(gain)))
+    return Chosen(SETTINGS[chosen], _words(SETTINGS[chosen]))
 
 
 def best_setting(by_tracks: Array, track: Array, by_cells: Array) -> int:
@@ -309,13 +308,13 @@ def _part(problem: Problem, left: Left) -> Problem:
     return problem.part(left.transitions, left.nodes)
 
 
-def _words(chosen: Continuation, gain: float) -> str:
+def _words(chosen: Continuation) -> str:
     """What was chosen, in a sentence."""
-    alone = "as drawn" if chosen.alone is None else f"{chosen.alone:g}"
-    alone += " (as all states together)" if chosen.overall else ""
-    own = "" if chosen.shrinkage is None else f", shrinkage {chosen.shrinkage:g}"
+    named = {"sharpness": chosen.sharpness, "reach": chosen.reach, "alone": chosen.alone}
+    named |= {"shrinkage": chosen.shrinkage}
+    parts = [f"{name} {value:.2g}" for name, value in named.items() if value is not None]
+    parts += ["overall"] if chosen.overall else []
     return (
-        f"How regions extend to unseen states: sharpness {chosen.sharpness:g}, reach "
-        f"{chosen.reach:.2g}, alone {alone}{own}; chosen by what was left out, trajectories and "
-        f"parts of the state space ({gain:+.3f} nats per step on trajectories)."
+        "Prediction at unseen states is set by what predicted left-out trajectories and left-out "
+        f"parts of the state space best ({', '.join(parts)})."
     )

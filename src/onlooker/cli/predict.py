@@ -194,12 +194,12 @@ def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float, word: str
 
 
 def _state(run: OpenedRun, state: Any) -> str:
-    from onlooker.findings.names import place_text
+    import numpy as np
 
     if not isinstance(state, list):
         return str(state)
     digits = [max(d, 3) if abs(x) < 1000 else d for d, x in zip(run.decimals, state, strict=True)]
-    return place_text(state, digits, run.geographic)
+    return run.text_of(np.array(state), digits)
 
 
 def _write(path: Path, run: OpenedRun, rows: list[dict[str, Any]], word: str) -> None:

@@ -268,10 +268,15 @@ class FeatureDynamics:
         return array
 
     @property
+    def parts(self) -> list[tuple[Feature, slice]]:
+        """Each feature, and where it is in a state."""
+        return list(zip(self.features, self._columns, strict=True))
+
+    @property
     def feature_names(self) -> list[str]:
         """What each number of a state after its position is called."""
         names = []
-        for feature, where in zip(self.features, self._columns, strict=True):
+        for feature, where in self.parts:
             name = feature.title
             width = where.stop - where.start
             names += [name] if width == 1 else [f"{name} {i + 1}" for i in range(width)]
@@ -279,7 +284,7 @@ class FeatureDynamics:
 
     def columns_of(self, kind: type[Feature]) -> slice | None:
         """Where in a state the first feature of this kind is; None: there is none."""
-        for feature, where in zip(self.features, self._columns, strict=True):
+        for feature, where in self.parts:
             if isinstance(feature, kind):
                 return where
         return None
@@ -320,8 +325,7 @@ class FeatureDynamics:
         after = self.dynamics.sample(before, actions, rng)
         moves = steps_between(self.dynamics, before, after)
         columns = [
-            feature.advance(states[:, where], moves, self.interval)
-            for feature, where in zip(self.features, self._columns, strict=True)
+            feature.advance(states[:, where], moves, self.interval) for feature, where in self.parts
         ]
         return np.hstack([after, *columns])
 

@@ -126,11 +126,16 @@ def _data(view: RunView) -> dict[str, Any]:
 
 
 def _space(view: RunView) -> dict[str, Any]:
-    space = view.space
+    space, n_axes = view.space, view.space.sites.shape[1]
     return {
         "kind": space.kind,
         "axes": space.axes,
         "units": space.units,
+        "n_position": view.run.n_position if space.kind == "real" else n_axes,
+        "features": [
+            {"name": one.title, "weight": one.weight, "first": int(at.start), "end": int(at.stop)}
+            for one, at in view.run.features
+        ],
         "sites": pack(space.sites, "f8"),
         "states": None if space.states is None else pack(space.states, "f8"),
         "cell": space.cell,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import Array
+from onlooker.dynamics.actions import compass_point, degrees
 from onlooker.hyper import LogUniform, Scaled
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
@@ -119,6 +121,19 @@ def place_text(place: Sequence[float], digits: Sequence[int], geographic: bool) 
         sides = "W" if (place[0] + 180) % 360 < 180 else "E", "S" if place[1] < 0 else "N"
         parts[:2] = [f"{lon}°{sides[0]}", f"{lat}°{sides[1]}"]
     return f"({', '.join(parts)})"
+
+
+def feature_text(name: str, values: Array, geographic: bool) -> str:
+    """A feature of a state in its own unit, such as "heading NW" or "speed 120 km"."""
+    if name != "heading" or len(values) != 2:
+        unit = " km" if geographic and name in ("speed", "previous step") else ""
+        return f"{name} {', '.join(f'{value:.3g}' for value in values)}{unit}"
+    x, y = values
+    if x == y == 0:
+        return "no heading yet"
+    if geographic:
+        return f"heading {compass_point(math.degrees(math.atan2(x, y)))}"
+    return f"heading {degrees(float(round(math.degrees(math.atan2(y, x)))))}"
 
 
 def coordinate(value: float, digits: int) -> str:

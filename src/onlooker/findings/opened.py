@@ -20,7 +20,7 @@ from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.files import open_regular, parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names, decimals, place_text, scalar_name
+from onlooker.findings.names import axis_names, decimals, feature_text, place_text, scalar_name
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
 from onlooker.reading.tracks import counted
 from onlooker.runs.header import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from onlooker.consensus import ConsensusResult
     from onlooker.demonstrations import Demonstrations
+    from onlooker.dynamics.features import Feature
     from onlooker.posterior import Posterior
     from onlooker.progress import Progress
 
@@ -194,6 +195,11 @@ class OpenedRun:
         return axis_names(position, self.n_position, features)
 
     @property
+    def features(self) -> list[tuple[Feature, slice]]:
+        """What follows the position, and where it is in a state."""
+        return list(getattr(self.posterior.problem.dynamics, "parts", []))
+
+    @property
     def units(self) -> list[str]:
         """Units of the `axes`; empty where they are not known."""
         n_rest = len(self.axes) - self.n_position
@@ -224,11 +230,20 @@ class OpenedRun:
         return action_names(problem.dynamics, problem.n_actions)
 
     def state_text(self, node: int) -> str:
-        """The state of a node, such as "state 3" or "(4.95, -0.1)"."""
-        state = self.posterior.problem.states[node]
+        """The state of a node, such as "state 3" or "(4.95, -0.1; heading 90°)"."""
+        return self.text_of(self.posterior.problem.states[node])
+
+    def text_of(self, state: Array, digits: list[int] | None = None) -> str:
+        """The same of any state; `digits` are those after the points of its coordinates."""
         if self.is_discrete:
             return f"state {state}"
-        return place_text(state.tolist(), self.decimals, self.geographic)
+        where = digits or self.decimals
+        place = place_text(state[: self.n_position].tolist(), where, self.geographic)
+        features = [
+            feature_text(feature.title, state[where] / feature.weight, self.geographic)
+            for feature, where in self.features
+        ]
+        return f"{place[:-1]}; {', '.join(features)})" if features else place
 
     def scalar_name(self, name: str) -> str:
         """What a row of `table` is, in words."""

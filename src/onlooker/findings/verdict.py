@@ -80,7 +80,9 @@ def _of_landmarks(run: OpenedRun, found: Stability) -> dict[str, Any]:
         ),
         found.sentence,
     ]
-    remedy = "Give the next run more --chains" if run.record.file is not None else "Raise chains"
+    remedy = (
+        "Give the next run more --chains" if run.record.file is not None else "Take more chains"
+    )
     return {
         "level": level,
         "title": _TITLES[level],
@@ -153,7 +155,7 @@ def _remedy(r_hat: float, run: OpenedRun) -> str:
         return "The same command with --resume and more --draws continues the run"
     if by_command:
         return "Give the next run more --tune and --draws"
-    return "Raise draws" if mixed else "Raise tune and draws"
+    return "Take more draws" if mixed else "Take more sweeps of tuning and more draws"
 
 
 def table_rows(run: OpenedRun) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from onlooker.findings.opened import OpenedRun
 
 _MAX_LISTED = 12
+_WAYS = "a way of acting", "ways of acting"
 _MAX_RANGES = 8
 _MIN_DRIFT = 0.1  # of the longest step: a mean step that is worth telling
 
@@ -56,11 +57,12 @@ def in_short(run: OpenedRun, converged: dict[str, Any]) -> str:
     low, high = _range(run.posterior.n_controllers)
     if low == high:
         found = (
-            f"There {'is' if low == 1 else 'are'} {counted(low, 'controller')} in nearly all draws"
+            f"There {'is' if low == 1 else 'are'} {counted(low, 'controller')} "
+            f"({_WAYS[low > 1]}) in nearly all draws"
         )
     else:
         found = (
-            f"There are {low} to {high} controllers (90 % of draws), most likely "
+            f"There are {low} to {high} controllers ({_WAYS[1]}; 90 % of draws), most likely "
             f"{likely['number']:.0f} ({percent(likely['probability'])})"
         )
     if run.posterior.n_regions is not None:
@@ -190,6 +192,6 @@ def format_bounds(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
         text = hyper_text(run.posterior.prior, item["name"])
         lines.append(
             f"{text.symbol or f'The {text.name}'} lies at the {item['side']} bound of its prior, "
-            f"{item['bound']:.4g}: the answer depends on that bound (see docs, Limits)."
+            f"{item['bound']:.4g}: the answer depends on that bound (see docs, Choosing a prior)."
         )
     return lines

@@ -36,6 +36,7 @@ from onlooker.reading.tracks import counted
 from onlooker.repertoire import Actions
 from onlooker.runs.header import StoreMismatchError, read_header
 from onlooker.runs.lock import Lock
+from onlooker.runs.store import require_empty
 from onlooker.sampling import sample
 from onlooker.warnings import ConvergenceWarning
 
@@ -102,6 +103,8 @@ def fit(
         )
     if found is None and resume:
         raise ValueError(f"{output} holds no run to resume; leave --resume out to start one")
+    if found is None:
+        require_empty(output)  # before anything that takes time
     reading = reading_of(file, model)
     with notes(notify):
         demos = Demonstrations.from_tracks(reading.read(file))

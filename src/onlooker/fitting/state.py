@@ -70,7 +70,7 @@ class Look:
             for joined, gain in choice.gains.items()
             if _in(joined, choice)
         ] + [
-            f"{joined[-1]} adds no more than its standard error ({gain})"
+            f"{joined[-1]} does not help ({gain})"
             for joined, gain in choice.gains.items()
             if not _in(joined, choice)
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -128,6 +129,7 @@ class Runner:
         self.sweeps = sweeps
         self.first = self.kept
         self.error: BaseException | None = None
+        self.at_rest = threading.RLock()  # whoever has it knows that no sweep is under way
         self._bind = bind
         self._state = state
         self._chain: Chain | None = None
@@ -204,10 +206,11 @@ class Runner:
         last = self.schedule.n_sweeps if sweeps is None else self.sweeps + sweeps
         last = min(last, self.schedule.n_sweeps)
         deadline = time.monotonic() + seconds
-        while self.sweeps < last:
-            self.sweep()
-            if time.monotonic() >= deadline:
-                return
+        with self.at_rest:
+            while self.sweeps < last:
+                self.sweep()
+                if time.monotonic() >= deadline:
+                    return
 
     def compile(self) -> None:
         """Make sure that every kernel a chain calls is compiled; draws nothing."""

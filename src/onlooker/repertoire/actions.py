@@ -62,4 +62,4 @@ class Overall(Kind):
         for _ in range(_ROUNDS):
             joint = likelihood * share
             share = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
-        return [Part("overall", ["as overall"], Everywhere(share[None] / share.sum()))]
+        return [Part("overall", ["acts as everywhere"], Everywhere(share[None] / share.sum()))]

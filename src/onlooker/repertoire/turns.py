@@ -48,7 +48,8 @@ class Turns(Kind):
             return []
         steps = np.array(dynamics.steps)
         parts = []
-        for number, ring in enumerate(rings):
+        unit = " km" if hasattr(dynamics.dynamics, "bearings") else ""
+        for ring in rings:
             start = steps[ring.actions[0]]
             block = Turning(
                 ring.actions,
@@ -57,7 +58,7 @@ class Turns(Kind):
                 int(columns.start),
                 world.n_actions,
             )
-            speed = f", speed {number + 1} of {len(rings)}" if len(rings) > 1 else ""
+            speed = f", {float(np.linalg.norm(start)):.3g}{unit}" if len(rings) > 1 else ""
             names = [
                 f"{_turn(k * ring.spacing / 2)} ± {width * ring.spacing:.2g}°{speed}"  # type: ignore[operator]
                 for k in range(2 * len(ring.actions))

@@ -270,7 +270,8 @@ class Store:
             return
         folder = self.folders[runner.index]
         try:
-            folder.offer(runner, force)
+            with runner.at_rest:  # after Ctrl-C its thread may be amid a sweep
+                folder.offer(runner, force)
         except OSError as error:
             if runner.index not in self._waiting:
                 self._waiting.add(runner.index)
@@ -316,12 +317,7 @@ class Store:
         header = self._header
         found = read_header(self.path)
         if found is None:
-            names = (item.name for item in self.path.iterdir())
-            others = [name for name in names if name not in _OWN and not name.startswith(".")]
-            if others:
-                raise StoreMismatchError(
-                    f"{self.path} holds other files ({min(others)}, ...); choose an empty directory"
-                )
+            require_empty(self.path)
             write_arrays(self.path / PROBLEM, self._arrays)
         else:
             self._compare(header, found)
@@ -405,6 +401,16 @@ class Store:
             return True
         here = self._arrays["states"]
         return stored.shape != here.shape or np.array_equal(stored, here)
+
+
+def require_empty(path: Path) -> None:
+    """Refuse a directory with files that are not of a run; one that is missing is fine."""
+    names = [item.name for item in path.iterdir()] if path.is_dir() else []
+    others = [name for name in names if name not in _OWN and not name.startswith(".")]
+    if others:
+        raise StoreMismatchError(
+            f"{path} holds other files ({min(others)}, ...); choose an empty directory"
+        )
 
 
 _TOLD = ("problem", "prior", "options", "seed", "dynamics", "observation_noise", "landmarks")

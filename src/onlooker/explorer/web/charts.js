@@ -5,6 +5,8 @@
   const line = (x1, y1, x2, y2, stroke, width = 1) => svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width });
   const text = (x, y, words, anchor = "middle", kind = "soft") => svg("text", { x, y, "text-anchor": anchor, class: kind }, words);
 
+  const MOST_BARS = 6; // actions that are listed where names are long
+
   function frame(width, height, label, ...children) {
     return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
       svg("title", {}, label), children);
@@ -12,11 +14,11 @@
 
   // Probabilities of actions with their interval; `other` are a second run's means.
   onlooker.actionBars = (width, { mean, low, high, other, names, height = 150 }) => {
+    if (names.some((name) => name.length > 5)) return likeliestBars(width, { mean, low, high, other, names });
     const ink = onlooker.ink();
     const left = 34;
     const n = mean.length;
-    const brief = names.every((name) => name.length <= 5);
-    const every = Math.max(1, Math.ceil((n * (brief ? 34 : 22)) / (width - left)));
+    const every = Math.max(1, Math.ceil((n * 34) / (width - left)));
     const top = Math.max(0.05, ...(high || mean), ...(other || []));
     const step = (width - left - 4) / n;
     const y = (p) => 8 + (height - 30) * (1 - p / top);
@@ -30,11 +32,37 @@
       }, svg("title", {}, `${names[j]}: ${percent(mean[j])}${low ? `, ${percent(low[j])} to ${percent(high[j])}` : ""}`)));
       if (low) parts.push(line(x + step / 2, y(low[j]), x + step / 2, y(high[j]), ink.ink, Math.min(2, step * 0.3)));
       if (other) parts.push(line(x + step * 0.05, y(other[j]), x + step * 0.95, y(other[j]), onlooker.isDark() ? "#F0712C" : "#D55E00", 2.5));
-      if (j % every === 0) parts.push(text(x + step / 2, height - 8, brief ? names[j] : String(j)));
+      if (j % every === 0) parts.push(text(x + step / 2, height - 8, names[j]));
     }
     const likely = mean.indexOf(Math.max(...mean));
     return frame(width, height, `Action probabilities; the likeliest is ${names[likely]} with ${percent(mean[likely])}`, parts);
   };
+
+  // The likeliest ones, a line each, where names need room.
+  function likeliestBars(width, { mean, low, high, other, names }) {
+    const ink = onlooker.ink();
+    const shown = mean.map((p, j) => j).sort((a, b) => mean[b] - mean[a]).slice(0, MOST_BARS);
+    const label = Math.min(0.45 * width, 8 + 7.6 * Math.max(...shown.map((j) => names[j].length)));
+    const top = Math.max(0.05, ...shown.flatMap((j) => [mean[j], high ? high[j] : 0, other ? other[j] : 0]));
+    const x = (p) => label + ((width - label - 42) * p) / top;
+    const parts = shown.flatMap((j, row) => {
+      const y = 22 * row + 2;
+      const said = `${names[j]}: ${percent(mean[j])}${low ? `, ${percent(low[j])} to ${percent(high[j])}` : ""}`;
+      return [
+        text(label - 6, y + 13, names[j], "end"),
+        svg("rect", { x: label, y: y + 2, width: Math.max(0.7, x(mean[j]) - label), height: 14, fill: ink.accent, opacity: 0.75 }, svg("title", {}, said)),
+        low ? line(x(low[j]), y + 9, x(high[j]), y + 9, ink.ink, 2) : null,
+        other ? line(x(other[j]), y, x(other[j]), y + 18, onlooker.isDark() ? "#F0712C" : "#D55E00", 2.5) : null,
+        text(width - 2, y + 13, percent(mean[j]), "end"),
+      ];
+    });
+    const rest = mean.length - shown.length;
+    if (rest > 0) {
+      const share = 1 - shown.reduce((sum, j) => sum + mean[j], 0);
+      parts.push(text(label, 22 * shown.length + 15, `${onlooker.plural(rest, "other", "others")}: ${percent(Math.max(0, share))}`, "start"));
+    }
+    return frame(width, 22 * (shown.length + (rest > 0)) + 4, `Action probabilities; the likeliest is ${names[shown[0]]} with ${percent(mean[shown[0]])}`, parts);
+  }
 
   // The same as a rose, where actions are directions in a plane.
   onlooker.roseChart = (run, policy, size = 120) => {
@@ -47,7 +75,7 @@
     chart.append(...surface.nodes());
     return chart;
   };
-  onlooker.hasRose = (run) => Boolean(run.space.moves && run.space.moves.shape[1] === 2);
+  onlooker.hasRose = (run) => Boolean(run.space.moves && run.space.n_position === 2);
 
   onlooker.histogram = (width, counts) => {
     const ink = onlooker.ink();

@@ -8,7 +8,8 @@
   onlooker.askForm = (run, act) => {
     const box = byId("ask");
     const real = run.space.kind === "real";
-    const names = real ? run.space.axes : ["state"];
+    const { n_position } = run.space;
+    const names = real ? run.space.axes.slice(0, n_position) : ["state"];
     const inputs = names.map((name, k) => el("input", { type: "number", step: real ? "any" : "1", min: real ? null : "0", required: true, "aria-label": name, id: `ask-${k}` }));
     put(box, el("form", {
       class: "controls",
@@ -19,27 +20,18 @@
           const site = run.space.states.values.indexOf(values[0]);
           if (site < 0) put(byId("detail"), el("p", { class: "note" }, `There is no state ${values[0]}.`));
           else act.pick({ site, place: run.place(site) });
-        } else act.pick(run.source.live ? { site: null, place: values } : { site: nearestNode(run, values), place: values });
+        } else {
+          const near = run.nearestTo(values);
+          act.pick(run.source.live ? { site: null, place: run.filled(values) } : { site: near, place: run.place(near) });
+        }
       },
     }, names.map((name, k) => el("label", {}, name, inputs[k])), el("button", { type: "submit" }, "Ask")));
     onlooker.fillAsk = (picked) => {
       if (!picked) return;
-      const values = real ? picked.place : [run.stateOf(picked.site)];
+      const values = real ? picked.place.slice(0, n_position) : [run.stateOf(picked.site)];
       values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(8)) : value; });
     };
   };
-
-  function nearestNode(run, place) {
-    const d = place.length;
-    let best = 0;
-    let least = Infinity;
-    for (let i = 0; i < run.nNodes; i++) {
-      let sum = 0;
-      for (let k = 0; k < d; k++) sum += (run.space.sites.values[i * d + k] - place[k]) ** 2;
-      if (sum < least) [best, least] = [i, sum];
-    }
-    return best;
-  }
 
   onlooker.showDetail = async (run, other, act) => {
     const box = byId("detail");

@@ -54,7 +54,7 @@
     const site = Number(at.replace(/^site /, ""));
     const place = list("at");
     if (at.startsWith("site ") && Number.isInteger(site) && site >= 0 && site < run.nSites) changes.picked = { site, place: run.place(site) };
-    else if (run.source.live && run.space.kind === "real" && place.length === run.space.sites.shape[1] && at && place.every(Number.isFinite)) changes.picked = { site: null, place };
+    else if (run.source.live && run.space.kind === "real" && [run.space.n_position, run.space.sites.shape[1]].includes(place.length) && at && place.every(Number.isFinite)) changes.picked = { site: null, place: run.filled(place) };
     if (run.paths && whole("track", run.data.trajectories) !== null) {
       changes.trajectory = whole("track", run.data.trajectories);
       changes.step = whole("step", run.paths.offsets.values[changes.trajectory + 1] - run.paths.offsets.values[changes.trajectory] - 1);

@@ -74,6 +74,20 @@
     }
   }
 
+  const COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"];
+  const turned = (angle) => ((Math.round((angle * 180) / Math.PI) % 360) + 360) % 360;
+  // As `findings.names.feature_text` has it.
+  function featureText({ name, weight }, columns, onEarth) {
+    const [x, y] = columns;
+    if (name !== "heading" || columns.length !== 2) {
+      const unit = onEarth && ["speed", "previous step"].includes(name) ? "\u00a0km" : "";
+      return `${name} ${columns.map((value) => onlooker.number(value / weight)).join(", ")}${unit}`;
+    }
+    if (x === 0 && y === 0) return "no heading yet";
+    if (onEarth) return `heading ${COMPASS[Math.round(turned(Math.atan2(x, y)) / 22.5) % 16]}`;
+    return `heading ${turned(Math.atan2(y, x))}°`;
+  }
+
   // A run as the page sees it: the overview with its arrays unpacked, and its draws as they come.
   class Run {
     constructor(source, number, overview) {
@@ -118,12 +132,13 @@
     // Coordinates with as many digits as tell states apart; on Earth as degrees east and north.
     placeText(place) {
       const { decimals, meridian } = this.space;
-      const parts = place.map((x, k) => {
+      const features = this.space.features.map((one) => featureText(one, place.slice(one.first, one.end), meridian !== null));
+      const parts = place.slice(0, features.length ? this.space.n_position : undefined).map((x, k) => {
         if (!decimals) return onlooker.number(x);
         const text = (value) => onlooker.fixed(value, decimals[k]);
         return meridian !== null && k < 2 ? onlooker.degrees(x, k, text) : text(x);
       });
-      return `(${parts.join(", ")})`;
+      return `(${[parts.join(", "), features.join(", ")].filter(Boolean).join("; ")})`;
     }
     // A longitude as the map has it: within 180° of the middle.
     unwrapped(x) {
@@ -200,6 +215,22 @@
       const order = Array.from(distance.keys()).sort((a, b) => distance[a] - distance[b]);
       for (const node of order.slice(0, 200)) tell(node, distance[node]);
       return found;
+    }
+    // The node nearest to a place, of which the first coordinates may do.
+    nearestTo(place) {
+      const d = this.space.sites.shape[1];
+      let best = 0;
+      let least = Infinity;
+      for (let i = 0; i < this.nNodes; i++) {
+        let sum = 0;
+        for (let k = 0; k < place.length; k++) sum += (this.space.sites.values[i * d + k] - place[k]) ** 2;
+        if (sum < least) [best, least] = [i, sum];
+      }
+      return best;
+    }
+    // A place with the coordinates that are missing, as of features: those of the nearest node.
+    filled(place) {
+      return [...place, ...this.place(this.nearestTo(place)).slice(place.length)];
     }
     // How far a node is from a place: km on Earth, else in units of the coordinates.
     distance(place, node) {
