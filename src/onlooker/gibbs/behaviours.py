@@ -239,7 +239,7 @@ def behaviours_given(
     rng: np.random.Generator,
 ) -> None:
     """Draw every action given the controllers, ``p(a_t = j) ∝ ℓ[t, j] · θ_kj``; count anew."""
-    n_slots, n_actions = controllers.shape
+    n_actions = controllers.shape[1]
     running = np.empty(n_actions)
     used, n_used, lost = _in_use(controllers)
     every = np.arange(n_actions).astype(np.int32)
