@@ -91,7 +91,7 @@ def test_every_mistake_in_a_function_is_made_and_caught_by_tests_that_look(tmp_p
     test = tmp_path / "test_room.py"
     assert mutants.run_tests(tmp_path, [test], 60) == []
     made = [
-        mutants.make(tmp_path / "room.py", *where[3:], package=tmp_path)
+        mutants.make(tmp_path / "room.py", *where, package=tmp_path)
         for where in mutants.mutants_of(tmp_path / "room.py")
     ]
     kinds = {"Lt -> LtE", "NotEq -> Eq", "And -> Or", "Add -> Sub", "Mult -> Div", "2 -> 3",

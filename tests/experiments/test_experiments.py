@@ -115,7 +115,7 @@ def test_arrows_of_the_expert_stand_in_the_middle_of_its_regions():
     (arrows,) = ax.collections
     places, shown = arrows.get_offsets(), np.column_stack([arrows.U, arrows.V])
     away = np.hypot(*places.T) / world.radius
-    assert ((0.5 < away) & (away < 0.75) | (1.25 < away) & (away < 1.75)).all()
+    assert ((away > 0.5) & (away < 0.75) | (away > 1.25) & (away < 1.75)).all()
     np.testing.assert_allclose(shown, world.policy(places) @ world.dynamics.steps)
 
 

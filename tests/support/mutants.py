@@ -119,12 +119,15 @@ def _tells(call):
     return ast.unparse(call.func).split(".")[-1] in ("warn", "notify", "echo", "remark")
 
 
-def mutants_of(path, package=PACKAGE):
-    """All mutants of a file, as (line, function, what, number of site, number of change)."""
+@cache
+def mutants_of(path):
+    """All mutants of a file, as (number of site, number of change)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for number, (node, function) in enumerate(sites(tree)):
-        for choice, (what, _) in enumerate(changes_of(node)):
-            yield getattr(node, "lineno", 0), function, what, number, choice
+    return [
+        (number, choice)
+        for number, (node, _) in enumerate(sites(tree))
+        for choice, _ in enumerate(changes_of(node))
+    ]
 
 
 def make(path, number, choice, package=PACKAGE):
@@ -158,7 +161,7 @@ def sample(n, seed, package=PACKAGE):
     rng = random.Random(seed)
     by_room = {}
     for path in sorted(package.rglob("*.py")):
-        found = [(path, *where[3:]) for where in mutants_of(path)]
+        found = [(path, *where) for where in mutants_of(path)]
         by_room.setdefault(room_of(path.relative_to(package)), []).extend(found)
     rooms = [room for room in sorted(by_room) if by_room[room]]
     rng.shuffle(rooms)
