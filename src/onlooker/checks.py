@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import numbers
 import os
@@ -202,6 +203,7 @@ _UNKNOWN_MEMORY = 1 << 34  # bytes of a machine that does not say what it has
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+@functools.cache
 def machine_memory() -> int:
     """Bytes of memory that this machine has, or the container that it runs in."""
     known = []

@@ -10,7 +10,7 @@ import numpy as np
 from onlooker.anomaly import _kernels
 from onlooker.anomaly._changes import SLACK
 from onlooker.anomaly._predictive import ENTRIES, Predictive, Tick, draw_from, same_state
-from onlooker.checks import Array
+from onlooker.checks import Array, require_memory
 from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.partitions.base import Strategy
 from onlooker.prediction.predictor import Predictor
@@ -72,6 +72,8 @@ class DrawnPolicies:
         self, posterior: Posterior, extrapolate: Strategy | None, n_replicates: int
     ) -> None:
         n_draws = posterior.n_chains * posterior.n_draws
+        kept = sum(values.nbytes for values in posterior.draws.arrays.values())
+        require_room(n_replicates, kept // n_draws)
         chosen = np.linspace(0, n_draws - 1, n_replicates).round().astype(np.int64)
         self._predictor = Predictor(
             posterior.problem,
@@ -151,6 +153,11 @@ def model_p_values(
         found = oddities(steps.statistics(offsets, max_step_score))
         out[which] = rank(found[0], found[1:])
     return out
+
+
+def require_room(n_replicates: int, n_bytes: int) -> None:
+    """Refuse more replicates than fit into memory, if each takes so many bytes."""
+    require_memory(n_replicates * n_bytes, f"{n_replicates:,} replicates", "choose fewer of them")
 
 
 def _simulate(

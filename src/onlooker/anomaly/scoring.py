@@ -19,6 +19,7 @@ from onlooker.anomaly._replicates import (
     NominalPolicy,
     Steps,
     model_p_values,
+    require_room,
 )
 from onlooker.anomaly.explaining import explained
 from onlooker.anomaly.result import P_VALUES, AnomalyScores, StepScores, TrajectoryScores
@@ -117,7 +118,7 @@ def score(
     if dynamics is None:
         raise ValueError("the model was made without dynamics; give dynamics=")
     actor: NominalPolicy = KnownPolicy(mean)
-    if drawn and parameter_uncertainty:
+    if drawn and parameter_uncertainty and simulate:
         actor = DrawnPolicies(posterior, extrapolate, options.n_replicates)
     judge = _Judge(mean, actor if simulate else None, dynamics, options, rng, progress)
     return judge.score(demos, reference)
@@ -209,6 +210,8 @@ class _Judge:
 
     def score(self, demos: Any, reference: Any) -> AnomalyScores:
         demos = demos if isinstance(demos, Demonstrations) else Demonstrations(demos)
+        if self.actor is not None:
+            require_room(self.options.n_replicates, 5 * 8 * int(demos.lengths.max()))
         found = self._statistics(demos)
         if self.actor is not None:
             found = self._with_model_p_values(found, demos)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from onlooker.baselines.base import Baseline, as_demonstrations
-from onlooker.checks import Array, positive_integer, positive_number
+from onlooker.checks import Array, positive_integer, positive_number, require_memory
 from onlooker.demonstrations import as_states
 from onlooker.dynamics.tabular import TabularDynamics
 from onlooker.partitions.decay import GaussianDecay
@@ -112,6 +112,8 @@ class ExpectationMaximization(Baseline):
         problem = Problem.from_demonstrations(
             as_demonstrations(demos), self.dynamics, nodes, repertoire=[Actions()]
         )
+        n_bytes = 24 * k * (problem.n_nodes + problem.n_actions)
+        require_memory(n_bytes, f"n_controllers={k:,}", "choose fewer controllers")
         self._decay = GaussianDecay(1.0) if self.decay is None else self.decay
         self._geometry = Geometry(problem.states, self.coordinates)
         loglik = np.zeros((problem.n_nodes, problem.n_actions))

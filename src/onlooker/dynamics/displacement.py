@@ -15,6 +15,7 @@ from onlooker.checks import (
     positive_integer,
     positive_number,
     read_only,
+    require_memory,
 )
 from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics.actions import Ring, rings_of_steps
@@ -240,6 +241,11 @@ class DisplacementDynamics:
         states, next_states = self._check("states", states), self._check("next_states", next_states)
         if len(states) != len(next_states):
             raise ValueError(f"{len(states)} states but {len(next_states)} next_states")
+        require_memory(
+            32 * len(states) * self.n_actions,
+            f"{len(states):,} steps with {self.n_actions:,} actions",
+            "choose fewer directions or speeds",
+        )
         moves = self.displacements(states, next_states)
         squared = np.zeros((len(states), self.n_actions))
         with np.errstate(over="ignore"):  # too far for a float is -inf, never NaN

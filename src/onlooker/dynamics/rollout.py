@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from onlooker.checks import Array, positive_integer
+from onlooker.checks import Array, positive_integer, require_memory
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import Dynamics
 from onlooker.reading import Tracks
@@ -14,12 +15,20 @@ from onlooker.reading import Tracks
 Actor = Callable[[Array, np.random.Generator], Array]
 
 
+def walk_size(n: int, length: int, n_dims: int = 1) -> tuple[int, int]:
+    """How many trajectories of how many states; refused if these do not fit into memory."""
+    n = positive_integer("n_trajectories", n)
+    length = positive_integer("length", length, minimum=2)
+    what = f"{n:,} trajectories of {length:,} states"
+    require_memory(16 * n * length * (n_dims + 1), what, "choose fewer, or shorter ones")
+    return n, length
+
+
 def roll_out(
     start: Array, length: int, act: Actor, dynamics: Dynamics, rng: np.random.Generator
 ) -> tuple[Demonstrations, list[Array]]:
     """Trajectories of `length` states from each row of `start`, and the actions taken."""
-    length = positive_integer("length", length, minimum=2)
-    n = len(start)
+    n, length = walk_size(len(start), length, math.prod(start.shape[1:]))
     # Time first while walking, so that each step reads and writes one block.
     states = np.empty((length, *start.shape), dtype=start.dtype)
     actions = np.empty((length - 1, n), dtype=np.int64)

@@ -61,18 +61,21 @@ class Schedule:
 
 
 _SCALARS = 256  # bytes of the numbers that are kept of a draw
+_CHAIN, _PER_NODE = 10_000, 80  # bytes of a chain with the leanest prior, and of each node in it
 
 
 def require_room(target: Target, schedule: Schedule) -> None:
-    """Refuse more draws than fit into memory: they are kept by the chains, then stacked."""
-    problem = target.problem
+    """Refuse more than fits into memory: chains, and draws, which these keep and are stacked."""
+    problem, chains = target.problem, schedule.chains
     n, unseen = problem.n_nodes, problem.incomplete
+    fewer_chains = "choose fewer ", Setting("chains")
+    require_memory(chains * (_CHAIN + _PER_NODE * n), f"{chains:,} chains", *fewer_chains)
     per_node = smallest_int(n).itemsize * (1 + len(target.prior.kept))
     each = n * per_node + problem.n_transitions * smallest_int(problem.n_actions).itemsize
     each += _SCALARS + (0 if unseen is None else 8 * unseen.observed.size)
     require_memory(
-        2 * schedule.chains * schedule.draws * each,
-        f"{schedule.draws:,} draws of {schedule.chains} chains, {each:,} bytes each,",
+        2 * chains * schedule.draws * each,
+        f"{schedule.draws:,} draws of {chains:,} chains, {each:,} bytes each,",
         "choose fewer ",
         Setting("draws"),
         "; to keep every k-th sweep only, choose ",

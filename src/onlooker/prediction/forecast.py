@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.checks import Array
+from onlooker.checks import Array, require_memory
 from onlooker.demonstrations import Demonstrations, as_states, distinct_states
 from onlooker.dynamics.base import Dynamics, unknown_parameters
 from onlooker.dynamics.rollout import draw_actions, roll_out
@@ -115,6 +115,8 @@ class Forecast:
     def samples(self, states: Any, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws of the next state, ``(n_samples, n, ...)``."""
         queries = as_states(states)
+        n_bytes = 8 * n_samples * (4 * queries.size + len(queries) * self.dynamics.n_actions)
+        require_memory(n_bytes, f"{n_samples:,} samples of the next state", "choose fewer of them")
         tiled = np.concatenate([queries] * n_samples)
         which = np.zeros(len(tiled), dtype=np.int64)
         if self.n_pairs > 1:

@@ -9,7 +9,7 @@ import numpy as np
 from onlooker.checks import Array, positive_integer, positive_number
 from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.dynamics.rollout import roll_out
+from onlooker.dynamics.rollout import roll_out, walk_size
 
 
 class CircularMotion:
@@ -109,7 +109,7 @@ class CircularMotion:
             `actions` holds one integer array per trajectory, one shorter than its states.
         """
         rng = np.random.default_rng(random_state)
-        n = positive_integer("n_trajectories", n_trajectories)
+        n, length = walk_size(n_trajectories, length, 2)
         if start is None:
             angle = rng.uniform(0.0, 2 * np.pi, size=n)
             first = np.column_stack([np.cos(angle), np.sin(angle)])

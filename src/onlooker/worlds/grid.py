@@ -8,11 +8,18 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from onlooker.checks import Array, as_policy, finite_array, positive_integer, positive_number
+from onlooker.checks import (
+    Array,
+    as_policy,
+    finite_array,
+    positive_integer,
+    positive_number,
+    require_memory,
+)
 from onlooker.demonstrations import Demonstrations
 from onlooker.dynamics import TabularDynamics
 from onlooker.dynamics.actions import compass_point
-from onlooker.dynamics.rollout import draw_actions, roll_out
+from onlooker.dynamics.rollout import draw_actions, roll_out, walk_size
 from onlooker.planning import policy_iteration
 from onlooker.worlds.circular import circular_expert
 
@@ -153,7 +160,7 @@ class GridWorld:
             `actions` holds one integer array per trajectory, one shorter than its states.
         """
         rng = np.random.default_rng(random_state)
-        n = positive_integer("n_trajectories", n_trajectories)
+        n, length = walk_size(n_trajectories, length)
         if start is None:
             first = rng.integers(self.n_states, size=n)
         else:
@@ -187,9 +194,12 @@ def grid_dynamics(
     size = positive_integer("size", size, minimum=2)
     n_actions = positive_integer("n_actions", n_actions)
     step, sigma = positive_number("step", step), positive_number("sigma", sigma)
-    angles = 2 * np.pi * np.arange(n_actions) / n_actions
     is_dense = n_actions * size**4 <= _DENSE_ENTRIES
     reach = math.ceil(step + 6 * sigma) + (size if is_dense else 0)
+    entries = n_actions * (size * min(2 * reach + 1, size)) ** 2
+    what = f"a grid of {size:,} × {size:,} states with {n_actions:,} actions"
+    require_memory(24 * entries, what, "choose a smaller one")
+    angles = 2 * np.pi * np.arange(n_actions) / n_actions
     along_x = [_axis_table(size, step * np.cos(angle), sigma, reach) for angle in angles]
     along_y = [_axis_table(size, step * np.sin(angle), sigma, reach) for angle in angles]
     points = [compass_point(90 - math.degrees(angle)) for angle in angles]
