@@ -34,7 +34,7 @@ def shoot(page, path: Path) -> None:
     """What the window shows, in few colours: a small file."""
     page.wait_for_timeout(1000)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def open_page(browser, scheme: str):
@@ -69,7 +69,7 @@ def main() -> None:
             command = [COMMAND, "explore", str(run), "--no-browser"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
                 page = open_page(browser, "dark")
-                page.goto(server.stdout.readline().strip() + "#at=-68,30&track=5&policy=roses")
+                page.goto(server.stdout.readline().strip() + "#at=-68,30&track=5")
                 page.wait_for_function(
                     "() => document.querySelectorAll('#controllers article').length > 0"
                 )

@@ -15,7 +15,7 @@ _WORDS = {
     "goals": "heading for a place",
     "turns": "turning",
     "stay": "staying",
-    "overall": "the overall mix of actions",
+    "overall": "acting as everywhere",
     "any action": "any action at all",
     "actions": "a fixed action",
 }

@@ -31,6 +31,7 @@
       const values = real ? picked.place.slice(0, n_position) : [run.stateOf(picked.site)];
       values.forEach((value, k) => { inputs[k].value = real ? Number(value.toPrecision(8)) : value; });
     };
+    onlooker.fillAsk(state.picked);
   };
 
   onlooker.showDetail = async (run, other, act) => {
