@@ -89,12 +89,14 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             _warn_of_no_cache(f"{self.cache_path}: {error}")
 
 
+_NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nothing calls kernels from C
+
+
 def njit(*, cache: bool, **options: Any) -> Any:
     """Numba's `njit`, with such a cache if `cache` is set."""
 
     def compiled(function: Any) -> Any:
-        # nothing calls kernels from C: no time for that
-        kernel: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
+        kernel: Any = numba.njit(**options, **_NO_C)(function)
         if cache:
             try:
                 kernel._cache = _Cache(function)  # type: ignore[no-untyped-call]
