@@ -18,7 +18,7 @@ COVER       := $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)
 PYTEST      := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(COVER)
 LOCK        := $(if $(LOCKED),--constraint requirements.lock)
 
-.PHONY: help venv demo test test-slow test-all coverage mutants lint format bench bench-check docs package lock clean
+.PHONY: help venv demo test test-all coverage mutants lint format bench bench-check docs package lock clean
 
 help:
 	@echo "Each command sets up $(VENV) first; that needs python3 (3.11 or newer) and the network."
@@ -29,8 +29,8 @@ help:
 	@echo "make test      run the tests, one process per core, without the slow ones;"
 	@echo "               JOBS=1 in a single process, PYTEST_ARGS='tests/plot' only some;"
 	@echo "               tests of the web page need chromium and are skipped without it"
-	@echo "make test-slow run the slow ones: all calibrations, all pages in a browser, twenty kills"
-	@echo "make test-all  run every test"
+	@echo "make test-all  the same with the slow ones (also: make test SLOW=1): all calibrations, all pages"
+	@echo "               in a browser, twenty kills; this is what .ci/run runs"
 	@echo "make coverage  the same with branch coverage; fails below 90 %"
 	@echo "make mutants   make 60 small mistakes in copies of the package and report which the tests"
 	@echo "               catch; about 10 minutes; MUTANT_ARGS='--seed 1' makes others"
@@ -77,13 +77,10 @@ demo: $(LIGHT)
 
 # Work stealing keeps a file's tests mostly in one process, and with them what its fixtures made.
 test: venv
-	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) $(if $(SLOW),,-m "not slow") $(PYTEST_ARGS)
 
-test-slow: venv
-	$(PYTEST) -m slow $(PYTEST_ARGS)
-
-test-all: venv
-	$(PYTEST) $(PYTEST_ARGS)
+test-all:
+	$(MAKE) test SLOW=1
 
 # Kernels that numba compiles do not count: their twins in tests/ do. Details are in htmlcov/.
 coverage:

@@ -280,8 +280,6 @@ def main() -> None:
         entry = {
             "date": _results.now(),
             "seconds": sum(one["seconds"] for one in found),
-            "load_a_core_before": np.nan,
-            "load_a_core_after": np.nan,
             "machine": _results.machine(),
             **RECORD,
         }

@@ -152,20 +152,22 @@ def test_a_block_is_replaced_by_its_table_and_the_rest_is_left():
     assert _page.fill_in(filled, {"arena": entry_of()}) == filled
 
 
-def test_the_committed_page_says_what_the_committed_results_say():
-    text = _page.PAGE.read_text()
+@pytest.mark.parametrize("page", [_page.PAGE, _page.README], ids=lambda page: page.name)
+def test_the_committed_pages_say_what_the_committed_results_say(page):
+    text = page.read_text()
     assert _page.fill_in(text, _results.read(_results.RESULTS)) == text
 
 
 def test_every_benchmark_has_one_place_on_the_page():
     places = _page.places(_page.PAGE.read_text())
-    assert sorted(set(places) - {"inferred"}) == sorted(["machine", *runner.names()])
+    assert sorted(places) == sorted(["machine", "repertoires", *runner.names()])
+    assert _page.places(_page.README.read_text()) == ["compared"]
     assert len(set(places)) == len(places)
 
 
 def test_results_of_a_script_that_is_gone_name_the_version_that_measured_them():
-    page = "<!-- results: inferred -->\n<!-- end -->\n"
-    filled = _page.fill_in(page, {"inferred": entry_of()})
+    page = "<!-- results: repertoires -->\n<!-- end -->\n"
+    filled = _page.fill_in(page, {"repertoires": entry_of()})
     assert f"with onlooker {_results.machine()['onlooker']}.*" in filled
     assert "python -m" not in filled
 

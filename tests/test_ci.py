@@ -65,7 +65,7 @@ def test_a_python_that_can_make_no_environment_lacks_python3_venv(tmp_path):
 CHECKS = """
 make() {
   echo "made $1"
-  [ "$1" != test-all ] || printf '%s\\n' "$SUMMARY"
+  [ "$1" != test ] || printf '%s\\n' "$SUMMARY"
   [[ " $BROKEN " != *" $1 "* ]]
 }
 check_everything
@@ -81,17 +81,17 @@ def check(folder, summary=PASSED, broken="", code=CHECKS):
 def test_ci_passes_and_ends_with_pytests_closing_lines(tmp_path):
     done = check(tmp_path)
     assert done.returncode == 0, done.stderr
-    parts = ("test-all", "demo", "bench-check", "lint", "docs", "package")
+    parts = ("test", "demo", "bench-check", "lint", "docs", "package")
     assert [f"made {part}" in done.stdout.splitlines() for part in parts] == [True] * 6
     assert done.stdout.splitlines()[-2:] == [PASSED, "all passed"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_ci_fails_with_the_tests_but_lints_all_the_same(tmp_path):
-    done = check(tmp_path, "== 1 failed in 0.12s ==", broken="test-all")
+    done = check(tmp_path, "== 1 failed in 0.12s ==", broken="test")
     assert done.returncode == 1
     assert "made lint" in done.stdout
-    assert done.stdout.splitlines()[-2:] == ["== 1 failed in 0.12s ==", "failed: [make test-all]"]
+    assert done.stdout.splitlines()[-2:] == ["== 1 failed in 0.12s ==", "failed: [make test]"]
 
 
 @pytest.mark.parametrize("part", ["bench-check", "lint", "docs", "package"])

@@ -52,53 +52,6 @@ def test_every_promise_has_tests():
         assert len(named_tests(told)) >= 5, promise
 
 
-COLUMNS = [("grid-circular", size) for size in (30, 100, 1000, 3000)]
-COLUMNS += [("grid-mdp", size) for size in (10, 100, 1000, 10000)]
-
-
-def errors_measured():
-    """Every error that the README may quote, by experiment, size and method, rounded as there."""
-    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    measured = {}
-    for name in ("grid-circular", "grid-mdp"):
-        section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-        for method, size, error in re.findall(
-            r"^\| (.+), (\d+) trajectories \| ([\d.]+)", section, re.M
-        ):
-            method = "ddCRP, the paper's settings" if method == "ddCRP" else method
-            measured[name, int(size), method] = error
-        for size, listed in re.findall(
-            rf"^\| {name} \|.*\| (\d+) trajectories: (.+) \|$", text, re.M
-        ):
-            for method, error in re.findall(r"(EM β=[\d.]+) ([\d.]+)", listed):
-                measured[name, int(size), method] = error
-    found = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
-    letters = {"a": "grid-circular", "b": "grid-mdp"}
-    for where, errors in found["inferred"]["data"]["means"].items():
-        letter, size = where.split()
-        for method, error in errors.items():
-            measured[letters[letter], int(size), method] = f"{error:.3f}"
-    return measured
-
-
-def test_the_readmes_figures_are_those_of_the_experiments():
-    measured = errors_measured()
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("| trajectories | circling: 30 |")[2].partition("\n\n")[0]
-    rows = re.findall(r"^\| ([^|]+?) ((?:\| [^|]+ ){8})\|$", table, re.M)
-    assert len(rows) == 8
-    cells = {
-        (*column, method): cell.strip()
-        for method, line in rows
-        for column, cell in zip(COLUMNS, line.split("|")[1:], strict=True)
-    }
-    for (name, size, method), cell in cells.items():
-        best = min(float(measured.get((name, size, other), "inf")) for other, _ in rows)
-        error = measured.get((name, size, method))
-        wanted = "–" if error is None else f"**{error}**" if float(error) == best else error
-        assert cell == wanted, (name, size, method)
-
-
 def test_the_citation_file_holds_what_its_format_asks_for():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= cited.keys()
