@@ -90,11 +90,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 def njit(*, cache: bool, **options: Any) -> Any:
-    """Numba's `njit`, with such a cache if `cache` is set."""
+    """Numba's `njit`, with such a cache if `cache` is set; nothing calls kernels from C."""
+    options["no_cfunc_wrapper"] = True
 
     def compiled(function: Any) -> Any:
-        # nothing calls kernels from C: no time for that
-        kernel: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
+        kernel: Any = numba.njit(**options)(function)
         if cache:
             try:
                 kernel._cache = _Cache(function)  # type: ignore[no-untyped-call]
