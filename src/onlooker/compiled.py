@@ -89,14 +89,12 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             _warn_of_no_cache(f"{self.cache_path}: {error}")
 
 
-_NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nothing calls kernels from C
-
-
 def njit(*, cache: bool, **options: Any) -> Any:
-    """Numba's `njit`, with such a cache if `cache` is set."""
+    """Numba's `njit`, with such a cache if `cache` is set; nothing calls kernels from C."""
+    options["no_cfunc_wrapper"] = True
 
     def compiled(function: Any) -> Any:
-        kernel: Any = numba.njit(**options, **_NO_C)(function)
+        kernel: Any = numba.njit(**options)(function)
         if cache:
             try:
                 kernel._cache = _Cache(function)  # type: ignore[no-untyped-call]

@@ -188,9 +188,9 @@ def test_passes_over_behaviours_equal_their_twin(seed):
         running = np.cumsum(weights)
         return int(np.searchsorted(running, rng.random() * running[-1], side="right"))
 
-    for _ in range(update.passes):
-        for k in range(len(counts)):
-            used = [j for j in range(9) if counts[k, j] > 0]
+    for k in range(len(counts)):
+        used = [j for j in range(9) if counts[k, j] > 0]
+        for _ in range(update.passes):
             for i in np.flatnonzero(state.labels == k):
                 for t in range(first[i], first[i + 1]):
                     counts[k, actions[t]] -= 1

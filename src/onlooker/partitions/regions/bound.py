@@ -187,11 +187,7 @@ def _regions_of(link: Array) -> tuple[Array, Array, Array, int]:
 
 
 def _fit(state: State[Sharing], fits: Array = _NO_FITS) -> Fit:
-    scaled = fits
-    if len(fits):
-        scaled = fits - fits.max(axis=1, keepdims=True)
-        np.exp(scaled, out=scaled)
-    return Fit(fits, scaled, state.data.first, state.actions)
+    return Fit(fits, state.data.first, state.actions)
 
 
 def _settle(state: State[Sharing]) -> None:

@@ -27,7 +27,6 @@ from onlooker.partitions.regions.state import Sharing
 
 _NOTHING = -100.0  # differences of log scores below are beyond all rounding
 _BELOW_ONE = 1.0 - 1e-12
-_SMALLEST = 1e-200  # a product below is found by logarithms, as others may have underflowed
 
 
 class Reached(NamedTuple):
@@ -49,8 +48,6 @@ class Fit(NamedTuple):
 
     fits: Array
     """``(N, slots)``: ``ln L_ik``; empty where controllers are integrated out."""
-    scaled: Array
-    """``L_ik``, the largest of each row 1."""
     first: Array
     """``(N + 1,)``: as in `onlooker.gibbs.arrays.Data`."""
     actions: Array
@@ -139,21 +136,6 @@ def _exponentials(scores: Array, n: int) -> None:
     for k in range(n):
         less = scores[k] - largest
         scores[k] = np.exp(less) if less > _NOTHING else 0.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _products(n_slots: int, walk: Array, n: int, fit: Fit, out: Array) -> None:
-    """``Π_{x ∈ R} L_xk`` of the first slots, up to a factor."""
-    for k in range(n_slots):
-        out[k] = fit.scaled[walk[0], k]
-    for p in range(1, n):
-        for k in range(n_slots):
-            out[k] *= fit.scaled[walk[p], k]
-    for k in range(n_slots):
-        if out[k] > _SMALLEST:
-            return
-    _log_fits(n_slots, walk, 0, n, fit.fits, out)
-    _exponentials(out, n_slots)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -251,7 +233,7 @@ def update_links(
         fresh = -1  # the slot that stands for a new controller
         if summed:
             n_free, n_scored = n_slots - n_used, n_slots
-            _products(n_scored, walk, n, fit, score)
+            _log_fits(n_scored, walk, 0, n, fit.fits, score)
         else:
             n_free, fresh = 1, 0
             while n_regions[fresh] > 0:
@@ -262,7 +244,7 @@ def update_links(
             for k in range(n_scored):
                 if n_regions[k] == 0 and k != fresh:
                     score[k] = -np.inf
-            _exponentials(score, n_scored)
+        _exponentials(score, n_scored)
         each = 1.0 / (m + gamma)
         free = gamma * each / n_free  # free slots share ``γ/(m + γ)``
         running = running_before = 0.0
