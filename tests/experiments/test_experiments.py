@@ -117,6 +117,8 @@ def test_arrows_of_the_expert_stand_in_the_middle_of_its_regions():
     away = np.hypot(*places.T) / world.radius
     assert ((away > 0.5) & (away < 0.75) | (away > 1.25) & (away < 1.75)).all()
     np.testing.assert_allclose(shown, world.policy(places) @ world.dynamics.steps)
+    inner = np.exp(1j * np.arctan2(places[:, 1], places[:, 0]))[: world.n_sectors]
+    np.testing.assert_allclose(inner[1:] / inner[:-1], np.exp(2j * np.pi / world.n_sectors))
 
 
 def curves(**at_ten):

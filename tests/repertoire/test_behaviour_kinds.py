@@ -16,7 +16,7 @@ from onlooker.dynamics import (
 from onlooker.dynamics.actions import action_rings
 from onlooker.dynamics.features import Heading, with_features
 from onlooker.repertoire import Actions, Behaviour, Blurs, Goals, Overall, Stay, Turns
-from onlooker.repertoire.base import World, merge_equal
+from onlooker.repertoire.base import Everywhere, Merged, Own, Part, World, merge_equal
 from onlooker.repertoire.making import decode_policies, encode_policies, make_policies
 from onlooker.warnings import RepertoireWarning
 from onlooker.worlds import GridWorld
@@ -283,6 +283,16 @@ def test_behaviours_that_agree_wherever_somebody_was_seen_are_one():
                             "heads for 4 or heads for 5"]  # fmt: skip
     np.testing.assert_array_equal(merged.block.policies(np.array([2, 3]))[:, 3], [[0, 0, 1]] * 2)
     np.testing.assert_allclose(merged.block.policies(np.array([4]))[0, 3], [0, 0.5, 0.5])
+    drawn = [merged.block.picture(number).goals.tolist() for number in range(4)]
+    assert drawn == [[0, 1], [2], [3], [4, 5]]
+
+
+def test_blurs_that_agree_are_drawn_as_one_of_them_and_what_has_no_picture_has_none():
+    twice = Everywhere(np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]))
+    merged = merge_equal(Part("blurs", ["a", "b", "c"], twice), np.array([2]), 3)
+    drawn = [merged.block.picture(number).actions.tolist() for number in range(2)]
+    assert drawn == [[0, 1], [1, 2]]
+    assert Merged(Own(lambda states: None, "own", 3), np.array([0])).picture(0) is None
 
 
 def test_policies_of_many_states_are_mixed_and_drawn_as_their_table_says():

@@ -1,9 +1,9 @@
 """Damaged files of every kind that is read: each is refused in words, or answered rightly.
 
-    python tests/support/fuzz.py KIND FIRST COUNT
+    python tests/support/fuzz.py FIRST COUNT KIND...
 
-runs the damaged files FIRST to FIRST + COUNT - 1 of a kind, in one process, so that a crash of the
-interpreter, too much memory or too much time is seen from outside.
+runs the damaged files FIRST to FIRST + COUNT - 1 of some kinds, each in a process of its own, so
+that a crash of the interpreter, too much memory or too much time is seen from outside.
 """
 
 import json
@@ -406,7 +406,25 @@ def run(kind, first, count):
     return n_refused, failures
 
 
+def run_apart(kind, first, count):
+    """Run a kind in a process of its own, which crashes alone; whether all went well."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            n_refused, failures = run(kind, first, count)
+            print(f"{kind}: {n_refused} of {count} refused", *failures, sep="\n\n", flush=True)
+            os._exit(bool(failures))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        print(f"{kind} failed: {status}", flush=True)
+    return status == 0
+
+
 if __name__ == "__main__":
-    n_refused, failures = run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    print(f"{n_refused} of {sys.argv[3]} refused")
-    sys.exit("\n\n".join(failures) or None)
+    first, count, *kinds = (word for word in sys.argv[1:] if word != "-v")
+    passed = [run_apart(kind, int(first), int(count)) for kind in kinds]
+    sys.exit(not all(passed))
