@@ -28,7 +28,8 @@ def roll_out(
     start: Array, length: int, act: Actor, dynamics: Dynamics, rng: np.random.Generator
 ) -> tuple[Demonstrations, list[Array]]:
     """Trajectories of `length` states from each row of `start`, and the actions taken."""
-    n, length = walk_size(len(start), length, math.prod(start.shape[1:]))
+    n = len(start)
+    _, length = walk_size(max(n, 1), length, math.prod(start.shape[1:]))
     # Time first while walking, so that each step reads and writes one block.
     states = np.empty((length, *start.shape), dtype=start.dtype)
     actions = np.empty((length - 1, n), dtype=np.int64)
