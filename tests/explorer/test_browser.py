@@ -129,6 +129,7 @@ def test_the_address_of_a_page_brings_back_what_it_shows(page_of, open_page):
     until(again, "onlooker.mainMap.run && onlooker.mainMap.run.complete")
     look = "() => JSON.stringify([onlooker.state, onlooker.mainMap.zoom.toFixed(3)])"
     assert again.evaluate(look) == page.evaluate(look)
+    assert again.input_value("#ask-0") == "0.25"
     until(again, "document.querySelector('#detail h3') !== null")
 
 

@@ -80,7 +80,9 @@ def _of_landmarks(run: OpenedRun, found: Stability) -> dict[str, Any]:
         ),
         found.sentence,
     ]
-    remedy = "Give the next run more --chains" if run.record.file is not None else "Take more chains"
+    remedy = (
+        "Give the next run more --chains" if run.record.file is not None else "Take more chains"
+    )
     return {
         "level": level,
         "title": _TITLES[level],
