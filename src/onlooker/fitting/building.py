@@ -48,8 +48,8 @@ def make_dynamics(
     if demos.is_discrete and kind not in FINITE:
         raise ValueError(
             "the states are whole numbers, as of a finite space, which needs a table of "
-            'transitions: [dynamics] kind = "tabular", file = "table.npy" (or kind = "gymnasium") in '
-            'a file given by --model; for positions on a line write kind = "displacement" there'
+            'transitions: [dynamics] kind = "tabular", file = "table.npy" (or kind = "gymnasium") '
+            'in a file given by --model; for positions on a line write kind = "displacement" there'
         )
     steps = GeographicDynamics if geographic else DisplacementDynamics
     make: Any = steps.from_demonstrations if kind == "displacement" else DYNAMICS[kind]
