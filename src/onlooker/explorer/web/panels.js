@@ -8,7 +8,7 @@
     facts(run, source) {
       const { data } = run;
       const kind = {
-        real: data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
+        real: run.space.features.length ? `states of ${["position", ...run.space.features.map((one) => one.name)].join(", ")}` : data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
         grid: `states with coordinates in ${plural(data.dims, "dimension", "dimensions")}`,
         abstract: "numbered states",
       }[data.kind];
