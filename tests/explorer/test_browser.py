@@ -129,6 +129,7 @@ def test_the_address_of_a_page_brings_back_what_it_shows(page_of, open_page):
     until(again, "onlooker.mainMap.run && onlooker.mainMap.run.complete")
     look = "() => JSON.stringify([onlooker.state, onlooker.mainMap.zoom.toFixed(3)])"
     assert again.evaluate(look) == page.evaluate(look)
+    assert again.input_value("#ask-0") == "0.25"
     until(again, "document.querySelector('#detail h3') !== null")
 
 
@@ -406,6 +407,7 @@ def test_with_features_the_policy_is_drawn_over_the_position(page_of):
 
 def test_with_features_a_state_is_said_in_words_and_asked_for_by_its_position(page_of):
     page = page_of("earth")
+    assert "distinct states of position, speed;" in page.inner_text("#facts")
     assert page.locator("#ask input").count() == 2
     page.fill("#ask-0", "179.5")
     page.fill("#ask-1", "-18")
@@ -425,3 +427,23 @@ def test_actions_of_long_names_are_listed_by_name_the_likeliest_first(page_of):
     texts = page.locator("#controllers article >> nth=0 >> .chart text").all_text_contents()
     assert texts[::2][:6] == [run["names"][j] for j in first]
     assert texts[-1].startswith("2 others: ")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_of_states_can_be_read_on_every_colour(page_of, scheme):
+    page = page_of("abstract", scheme=scheme)
+    contrasts = page.evaluate("""() => {
+        const paper = onlooker.ink().card;
+        const { controllers } = onlooker.mainMap.run;
+        const fills = controllers.map((one) => onlooker.look(one.number, 8).fill);
+        const all = fills.flatMap((fill) => [fill, onlooker.mix(fill, paper, 0.65)]);
+        const level = (colour) => [1, 3, 5]
+            .map((k) => parseInt(colour.slice(k, k + 2), 16) / 255)
+            .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+        return [paper, ...all].map((fill) => {
+            const [a, b] = [level(fill), level(onlooker.readableOn(fill))].sort((x, y) => y - x);
+            return (a + 0.05) / (b + 0.05);
+        });
+    }""")
+    assert min(contrasts) > 3.0

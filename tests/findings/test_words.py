@@ -8,7 +8,7 @@ from small_runs import made_up, plane_problem, quick, ring_problem
 
 from onlooker.findings.opened import OpenedRun
 from onlooker.findings.verdict import verdict
-from onlooker.findings.words import findings, format_regions, in_short, percent
+from onlooker.findings.words import findings, format_regions, in_a_line, in_short, percent
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, Regions
 
 
@@ -103,6 +103,15 @@ def test_a_controller_of_two_places_is_said_to_be_at_one_of_them():
     apart = findings(run)["regions"][0]["center"]
     assert apart in states[labels == 0].tolist()
     assert apart in states[np.argsort(states[:, 0])[-12:]].tolist()  # where most are
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.6, "mostly north (60 %)"), (0.2, "most often north (20 %)")]
+)
+def test_what_is_done_in_a_fifth_of_the_cases_is_not_mostly_done(share, words):
+    actions = [{"action": 0, "name": "north", "probability": share}]
+    region = {"actions": actions, "behaviours": None, "states": 1, "center": None}
+    assert in_a_line(opened(), region).startswith(f"{words}; ")
 
 
 def test_shares_are_rounded_as_on_paper():

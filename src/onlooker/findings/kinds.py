@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "goals": "heading for a place",
-    "turns": "turning",
+    "turns": "going straight on or turning",
     "stay": "staying",
     "overall": "acting as everywhere",
     "any action": "any action at all",

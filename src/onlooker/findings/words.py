@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_LISTED = 12
 _WAYS = "a way of acting", "ways of acting"
 _MAX_RANGES = 8
+_MOSTLY = 0.5
 _MIN_DRIFT = 0.1  # of the longest step: a mean step that is worth telling
 
 
@@ -130,14 +131,15 @@ def format_regions(run: OpenedRun, found: list[dict[str, Any]]) -> list[str]:
 def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
     """What is mostly done in a region, and where it is; for a page that shows the rest."""
     likely = region["actions"][0]
-    what = f"{likely['name']} ({percent(likely['probability'])})"
+    what, share = f"{likely['name']} ({percent(likely['probability'])})", likely["probability"]
     if region["behaviours"]:
-        what = str(Doing(**region["behaviours"][0]))
-    share = percent(region["states"] / run.posterior.problem.n_nodes)
-    where = f"{share} of the states"
+        doing = Doing(**region["behaviours"][0])
+        what, share = str(doing), doing.mean
+    often = "mostly" if share >= _MOSTLY else "most often"
+    where = f"{percent(region['states'] / run.posterior.problem.n_nodes)} of the states"
     if region["center"] is not None:
         where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
-    return f"mostly {what}; {where}"
+    return f"{often} {what}; {where}"
 
 
 def angles(run: OpenedRun) -> str | None:

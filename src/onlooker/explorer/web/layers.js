@@ -161,7 +161,7 @@
       if (look && look.shape !== "circle" && Math.min(w, h) > 7 && !text) {
         surface.marker(look.shape, x, y, Math.min(w, h) * 0.2, ink.card, ink.ink, false);
       }
-      if (text) surface.text(x, y, text, "#10151a", "middle", 11);
+      if (text) surface.text(x, y, text, onlooker.readableOn(look && look.hollow ? ink.card : fill), "middle", 11);
     }
 
     // One arrow or rose for all nodes that share a few pixels: their mean.

@@ -32,11 +32,18 @@
     return `rgb(${mix.join(",")})`;
   };
 
-  // A colour with so much of another in it; both as #rrggbb or rgb(r,g,b).
+  // Of a colour as #rrggbb or rgb(r,g,b).
+  const parts = (text) => (text.startsWith("#") ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number));
+  // A colour with so much of another in it.
   onlooker.mix = (colour, other, share) => {
-    const parts = (text) => (text.startsWith("#") ? [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)) : text.match(/\d+/g).map(Number));
     const [a, b] = [parts(colour), parts(other)];
     return `#${a.map((c, k) => Math.round(c + share * (b[k] - c)).toString(16).padStart(2, "0")).join("")}`;
+  };
+
+  // What can be read on a colour.
+  onlooker.readableOn = (colour) => {
+    const [r, g, b] = parts(colour);
+    return 0.299 * r + 0.587 * g + 0.114 * b > 110 ? "#10151a" : "#e8ecf0";
   };
 
   onlooker.ink = () => {

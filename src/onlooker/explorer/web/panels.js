@@ -8,7 +8,7 @@
     facts(run, source) {
       const { data } = run;
       const kind = {
-        real: data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
+        real: run.space.features.length ? `states of ${["position", ...run.space.features.map((one) => one.name)].join(", ")}` : data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
         grid: `states with coordinates in ${plural(data.dims, "dimension", "dimensions")}`,
         abstract: "numbered states",
       }[data.kind];
@@ -109,7 +109,7 @@
           one.behaviours.length ? onlooker.doings(one) : null,
           onlooker.hasRose(run) ? onlooker.roseChart(run, one.mean, 96) : null,
           onlooker.actionBars(260, { ...one, height: 110, names: run.actions }),
-          one.behaviours.length ? null : el("p", { class: "caption" }, `Mostly ${run.actions[likely]}, ${percent(one.mean[likely])}.`));
+          one.behaviours.length ? null : el("p", { class: "caption" }, `Likeliest: ${run.actions[likely]}, ${percent(one.mean[likely])}.`));
       });
       const idle = run.controllers.length - worth.length;
       const more = run.n_reference - run.controllers.length;
