@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
-from onlooker.hyper import Exponential, Gamma, LogUniform, Prior, TotalMass, check_hyper
+from onlooker.hyper import Beta, Exponential, Gamma, LogUniform, Prior, TotalMass, check_hyper
 
 PAIRS = [
     (Exponential(0.1), scipy.stats.expon(scale=0.1)),
@@ -70,6 +70,8 @@ def test_bounds_as_wide_as_floats_have_a_mean():
         (lambda: Exponential("a"), TypeError, "mean must be a number"),
         (lambda: Gamma(0.0, 1.0), ValueError, "shape must be"),
         (lambda: Gamma(1.0, math.inf), ValueError, "rate must be"),
+        (lambda: Beta(0.0, 1.0), ValueError, "a must be"),
+        (lambda: Beta(1.0, -1.0), ValueError, "b must be"),
         (lambda: Gamma(1.0, None), TypeError, "rate must be a number"),
         (lambda: LogUniform(0.0, 1.0), ValueError, "low must be"),
         (lambda: LogUniform(2.0, 1.0), ValueError, "low must be below high, got 2.0 and 1.0"),

@@ -15,6 +15,7 @@ def on_land(box, places):
     """Whether each place is inside an odd number of rings."""
     packed = land(box)
     points, offsets = unpack(packed["points"]), unpack(packed["offsets"])
+    assert (offsets[0], offsets[-1]) == (0, len(points))
     (west, east), (south, north) = box
     assert (points.min(axis=0) >= [west - 1e-4, south - 1e-4]).all()
     assert (points.max(axis=0) <= [east + 1e-4, north + 1e-4]).all()
