@@ -90,7 +90,8 @@ def test_distances_may_count_by_how_far_apart_nodes_lie():
     np.testing.assert_allclose(
         posterior.policy(ASKED), by_hand(posterior, 4.0, 1.0, None), atol=5e-3
     )
-    assert np.abs(posterior.policy(ASKED) - run(Continuation(4.0)).policy(ASKED)).max() > 0.02
+    evenly = run(Continuation(4.0)).policy(ASKED)  # must not pass for it; .016 to .031 by seed
+    assert not np.allclose(posterior.policy(ASKED), evenly, atol=5e-3)
 
 
 @pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
