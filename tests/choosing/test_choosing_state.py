@@ -103,8 +103,9 @@ def test_units_do_not_matter(short_chains_not_asked):
     far = Demonstrations([1024 * track for track in demos])
     other = choose_state(far, DisplacementDynamics.compass(16, 1024.0, 204.8), names)
     assert other.names == one.names == ("heading", "speed")
-    assert other.features[0].weight == pytest.approx(1024 * one.features[0].weight, rel=1e-3)
-    assert other.features[1].weight == pytest.approx(one.features[1].weight, rel=1e-3)
+    for large, small in zip(other.features, one.features, strict=True):
+        assert large.weight == pytest.approx(1024 * small.weight, rel=1e-3)
+    assert other.features[1].unit == pytest.approx(1024 * one.features[1].unit, rel=1e-3)
     for joined, gain in one.gains.items():
         assert other.gains[joined] == pytest.approx(gain, abs=1e-6)
 

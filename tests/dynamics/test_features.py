@@ -29,7 +29,7 @@ TRACKS = [
 ]
 COMPASS = DisplacementDynamics.compass(4, step=1.0, sigma=0.5)
 HOURS = [np.array([0.0, 6.0, 12.0, 18.0]), np.array([30.0, 36.0])]
-ALL = [Heading(2.0), Speed(0.5), PreviousStep(3.0), Elapsed(0.1), Cycle(5.0, period=24.0)]
+ALL = [Heading(2.0), Speed(0.5, 0.1), PreviousStep(3.0), Elapsed(0.1), Cycle(5.0, period=24.0)]
 
 
 def timed():
@@ -45,6 +45,7 @@ def test_the_examples_in_the_docstrings_hold():
     [
         (Heading(2.0), [[0, 0], [1.2, 1.6], [0, 0], [0, -2], [0, 0], [-2, 0]]),
         (Speed(0.5), [[0], [2.5], [0], [1], [0], [0.5]]),
+        (Speed(0.5, 2.0), 0.5 * np.log([[1], [3.5], [1], [2], [1], [1.5]])),
         (PreviousStep(3.0), [[0, 0], [9, 12], [0, 0], [0, -6], [0, 0], [-3, 0]]),
         (Elapsed(0.1), [[0], [0.6], [1.2], [1.8], [0], [0.6]]),
         (

@@ -39,6 +39,7 @@ STATES: tuple[tuple[str, ...], ...] = ((), ("heading",), ("heading", "speed"))
 _NEIGHBOURS, _EIGHTH = 32, 8
 _FACTORS = (0.25, 0.5, 2.0, 4.0)
 _SEARCHES = 3  # through all groups
+_SLOW = 0.1  # quantile of speeds
 
 
 class StateChoice(NamedTuple):
@@ -142,6 +143,8 @@ class _Space:
     """Of each group, by which it is divided."""
     scales: Array
     """Of each group, by which it is then multiplied."""
+    slow: float
+    """The unit of the logarithm of speed."""
     shares: Shares
     tracks: _Tracks
 
@@ -225,9 +228,8 @@ class _Space:
     @property
     def features(self) -> list[Feature]:
         """What joins the position, with weights in its units."""
-        kinds = {"heading": Heading, "speed": Speed}
-        weights = zip(self.names, self._per_unit[self.n_position :], strict=True)
-        return [kinds[name](float(f"{weight:.4g}")) for name, weight in weights]
+        weights = [float(f"{weight:.4g}") for weight in self._per_unit[self.n_position :]]
+        return _features(weights, self.slow)
 
     @property
     def metric(self) -> ScaledAxes | None:
@@ -250,8 +252,8 @@ def _space(tracks: _Tracks, names: tuple[str, ...]) -> _Space:
     demos, dynamics, folds, _ = tracks
     before, after = demos.transitions()
     moves = np.linalg.norm(dynamics.displacements(before, after), axis=1) if names else np.ones(1)
-    typical = float(np.median(moves[moves > 0])) if moves.any() else 1.0
-    features: list[Feature] = [Heading(1.0), Speed(1.0)][: len(names)]
+    slow = float(f"{np.quantile(moves[moves > 0], _SLOW):.4g}") if moves.any() else 1.0
+    features = _features([1.0] * len(names), slow)
     states, moving = with_features(demos, features, dynamics) if names else (demos, dynamics)
     before, after = (part[folds.kept] for part in states.transitions())
     n = demos.n_dims
@@ -267,9 +269,15 @@ def _space(tracks: _Tracks, names: tuple[str, ...]) -> _Space:
         units.append(1.0)
     if len(names) > 1:
         groups.append(before[:, 2 * n :])
-        units.append(typical)
+        units.append(1.0)
     shares = shares_of(states, moving, before, after, folds.pairs)
-    return _Space(names, groups, np.array(units), np.ones(len(groups)), shares, tracks)
+    return _Space(names, groups, np.array(units), np.ones(len(groups)), slow, shares, tracks)
+
+
+def _features(weights: Sequence[float], slow: float) -> list[Feature]:
+    """Heading and speed, as many as there are weights."""
+    features: list[Feature] = [Heading(weight) for weight in weights[:1]]
+    return features + [Speed(weight, slow) for weight in weights[1:]]
 
 
 def _near(places: Array, others: Array) -> Any:

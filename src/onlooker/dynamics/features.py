@@ -110,11 +110,26 @@ class Heading(Feature):
 
 @dataclass(frozen=True)
 class Speed(Feature):
-    """Length of the last step; 0 for a first state."""
+    """Length of the last step; 0 for a first state.
+
+    Parameters
+    ----------
+    unit
+        Of a logarithm, ``ln(1 + length / unit)``, so that what counts is how many times faster:
+        what lies still, drifts and travels are as far from each other. None: the length itself.
+    """
+
+    unit: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit is not None:
+            positive_number("unit", self.unit)
 
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
-        """The length."""
-        return self.weight * np.linalg.norm(moves, axis=1, keepdims=True)
+        """The length, or its logarithm."""
+        length = np.linalg.norm(moves, axis=1, keepdims=True)
+        return self.weight * (length if self.unit is None else np.log1p(length / self.unit))
 
 
 @dataclass(frozen=True)

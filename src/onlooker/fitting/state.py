@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from onlooker.choosing.features import STATES, StateChoice, choose_state
@@ -116,6 +117,7 @@ class Look:
         return {
             "joined": list(self.choice.names),
             "weights": [feature.weight for feature in self.choice.features],
+            "slow": next((f.unit for f in self.choice.features if isinstance(f, Speed)), None),
             "factors": None if metric is None else list(metric.factors),
             "gains": {",".join(joined): _numbers(g) for joined, g in self.choice.gains.items()},
             "local": _numbers(self.choice.local),
@@ -141,7 +143,7 @@ def look(
 
 def chosen_before(state: Mapping[str, Any]) -> tuple[list[Feature], ScaledAxes | None]:
     """The features and the metric that `Look.to_dict` stored with a run."""
-    kinds = {"heading": Heading, "speed": Speed}
+    kinds = {"heading": Heading, "speed": partial(Speed, unit=state.get("slow"))}
     pairs = zip(state["joined"], state["weights"], strict=True)
     factors = state["factors"]
     features: list[Feature] = [kinds[name](weight) for name, weight in pairs]
