@@ -1,6 +1,5 @@
 """The documentation keeps what it says, as far as that can be told without building all of it."""
 
-import json
 import re
 from pathlib import Path
 
