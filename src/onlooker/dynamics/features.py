@@ -126,6 +126,11 @@ class Speed(Feature):
         if self.unit is not None:
             positive_number("unit", self.unit)
 
+    @property
+    def title(self) -> str:
+        """That it is a logarithm, where it is."""
+        return "speed" if self.unit is None else "log speed"
+
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
         """The length, or its logarithm."""
         length = np.linalg.norm(moves, axis=1, keepdims=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from onlooker.choosing.features import STATES, StateChoice, choose_state
@@ -143,10 +142,11 @@ def look(
 
 def chosen_before(state: Mapping[str, Any]) -> tuple[list[Feature], ScaledAxes | None]:
     """The features and the metric that `Look.to_dict` stored with a run."""
-    kinds = {"heading": Heading, "speed": partial(Speed, unit=state.get("slow"))}
     pairs = zip(state["joined"], state["weights"], strict=True)
-    factors = state["factors"]
-    features: list[Feature] = [kinds[name](weight) for name, weight in pairs]
+    factors, slow = state["factors"], state.get("slow")
+    features: list[Feature] = [
+        Heading(weight) if name == "heading" else Speed(weight, slow) for name, weight in pairs
+    ]
     return features, None if factors is None else ScaledAxes(tuple(factors))
 
 
