@@ -60,6 +60,16 @@ def test_a_feature_is_what_its_name_says(feature, expected):
     np.testing.assert_allclose(demos.states[:, 2:], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [None, 0.1, 2.0])
+def test_a_speed_is_said_as_the_length_of_the_step_also_where_its_logarithm_counts(unit):
+    feature = Speed(0.5, unit)
+    demos, _ = with_features(timed(), [feature], COMPASS)
+    name, lengths = feature.in_words(demos.states[:, 2:])
+    assert name == "speed"
+    np.testing.assert_allclose(lengths.ravel(), [0, 5, 0, 2, 0, 1], atol=1e-12)
+    assert Heading(2.0).in_words(np.array([0.0, 2.0]))[1].tolist() == [0.0, 1.0]
+
+
 def test_names_times_and_lengths_stay():
     demos, dynamics = with_features(timed(), ALL, COMPASS)
     assert demos.names.tolist() == ["a", "b"]

@@ -18,6 +18,7 @@ from onlooker.partitions import (
     Static,
     Uniform,
 )
+from onlooker.prediction import kernels
 from onlooker.prediction import predictor as _prediction
 
 PROBLEM = plane_problem()
@@ -365,3 +366,15 @@ def test_other_decays_extrapolate_too():
     expected = weights @ posterior.policy() / weights.sum(axis=1, keepdims=True)
     got = posterior.policy(QUERIES, extrapolate="local")
     np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1e-320, 1e-300, 0.01, 2.0])
+def test_controllers_of_any_concentration_are_drawn_from_their_dirichlet_distribution(alpha):
+    n, share = 4_000, np.array([[1.0, 3.0, 0.5]])
+    theta, rng = np.empty((n, 3)), np.random.default_rng(0)
+    kernels.draw_thetas(np.zeros((n, 3)), np.array([0, n]), np.array([alpha]), share, theta, rng)
+    np.testing.assert_allclose(theta.sum(axis=1), 1.0)
+    mean = share[0] / share.sum()
+    variance = mean * (1 - mean) / (alpha * share.sum() + 1)
+    assert np.abs(theta.mean(axis=0) - mean).max() < 5 * np.sqrt(variance.max() / n)
+    np.testing.assert_allclose(theta.var(axis=0), variance, rtol=0.2)

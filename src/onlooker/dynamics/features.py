@@ -86,6 +86,10 @@ class Feature:
         """What it is called."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
 
+    def in_words(self, columns: Array) -> tuple[str, Array]:
+        """What a sentence calls it, and the values of its columns in its own unit."""
+        return self.title, columns / self.weight
+
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
         """``(n, k)`` from the step that led to each state (0 for a first one) and its time."""
         raise NotImplementedError
@@ -130,6 +134,11 @@ class Speed(Feature):
     def title(self) -> str:
         """That it is a logarithm, where it is."""
         return "speed" if self.unit is None else "log speed"
+
+    def in_words(self, columns: Array) -> tuple[str, Array]:
+        """The length itself."""
+        values = columns / self.weight
+        return "speed", values if self.unit is None else self.unit * np.expm1(values)
 
     def observe(self, moves: Array, times: Array, elapsed: Array) -> Array:
         """The length, or its logarithm."""

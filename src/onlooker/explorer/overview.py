@@ -133,7 +133,13 @@ def _space(view: RunView) -> dict[str, Any]:
         "units": space.units,
         "n_position": view.run.n_position if space.kind == "real" else n_axes,
         "features": [
-            {"name": one.title, "weight": one.weight, "first": int(at.start), "end": int(at.stop)}
+            {
+                "name": one.in_words(np.zeros(at.stop - at.start))[0],
+                "weight": one.weight,
+                "log_unit": getattr(one, "unit", None),
+                "first": int(at.start),
+                "end": int(at.stop),
+            }
             for one, at in view.run.features
         ],
         "sites": pack(space.sites, "f8"),

@@ -240,7 +240,7 @@ class OpenedRun:
         where = digits or self.decimals
         place = place_text(state[: self.n_position].tolist(), where, self.geographic)
         features = [
-            feature_text(feature.title, state[where] / feature.weight, self.geographic)
+            feature_text(*feature.in_words(state[where]), self.geographic)
             for feature, where in self.features
         ]
         return f"{place[:-1]}; {', '.join(features)})" if features else place

@@ -58,7 +58,7 @@ def normalise(counts: Array, first: Array, alpha: Array, share: Array, policy: A
                 policy[row, j] = (counts[row, j] + alpha[b] * share[b, j]) * part
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_thetas(
     counts: Array,
     first: Array,
@@ -79,6 +79,14 @@ def draw_thetas(
             for j in range(n_actions):
                 out[j] = rng.standard_exponential() / (counts[row, j] + alpha[b] * share[b, j])
                 least = min(least, out[j])
+            if least == np.inf:  # for so small an α one behaviour has it all, likely as its share
+                chosen = 0
+                for j in range(n_actions):
+                    out[j] = rng.standard_exponential() / share[b, j]
+                    chosen = j if out[j] < out[chosen] else chosen
+                out[:] = 0.0
+                out[chosen] = 1.0
+                continue
             total, largest = 0.0, -np.inf
             for j in range(n_actions):
                 if out[j] < least + LOST:

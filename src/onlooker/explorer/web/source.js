@@ -77,11 +77,12 @@
   const COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"];
   const turned = (angle) => ((Math.round((angle * 180) / Math.PI) % 360) + 360) % 360;
   // As `findings.names.feature_text` has it.
-  function featureText({ name, weight }, columns, onEarth) {
+  function featureText({ name, weight, log_unit }, columns, onEarth) {
     const [x, y] = columns;
+    const own = (value) => (log_unit === null ? value / weight : log_unit * Math.expm1(value / weight));
     if (name !== "heading" || columns.length !== 2) {
       const unit = onEarth && ["speed", "previous step"].includes(name) ? "\u00a0km" : "";
-      return `${name} ${columns.map((value) => onlooker.number(value / weight)).join(", ")}${unit}`;
+      return `${name} ${columns.map((value) => onlooker.number(own(value))).join(", ")}${unit}`;
     }
     if (x === 0 && y === 0) return "no heading yet";
     if (onEarth) return `heading ${COMPASS[Math.round(turned(Math.atan2(x, y)) / 22.5) % 16]}`;
