@@ -68,7 +68,7 @@ def test_factors_of_coordinates_are_said_and_stored():
     assert look.to_dict()["factors"] == [1.0, 0.25]
     json.dumps(look.to_dict())
     assert chosen_before(json.loads(json.dumps(look.to_dict()))) == (look.features, look.metric)
-    both = found(None, [Heading(0.5), Speed(2.0)], {("heading",): MORE})
+    both = found(None, [Heading(0.5), Speed(2.0, 0.1)], {("heading",): MORE})
     assert chosen_before(both.to_dict()) == (both.features, None)
     nothing = Look(None, None, None)
     assert (nothing.sentences, nothing.to_dict(), nothing.features) == ([], None, [])
