@@ -55,7 +55,7 @@ def controllers_for(n_slots: int, counts: Array, tables: Tables, rng: np.random.
     """
     shape = counts[:n_slots] + tables.alpha * tables.share
     less = rng.standard_exponential(shape.shape) / shape
-    seen = less < less.min(axis=1, keepdims=True) + LOST
+    seen = less <= less.min(axis=1, keepdims=True) + LOST
     logs = np.full(shape.shape, -np.inf)
     logs[seen] = np.log(rng.standard_gamma(shape[seen] + 1.0)) - less[seen]
     drawn = np.exp(logs - logs.max(axis=1, keepdims=True))

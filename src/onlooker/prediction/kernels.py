@@ -89,7 +89,7 @@ def draw_thetas(
                 continue
             total, largest = 0.0, -np.inf
             for j in range(n_actions):
-                if out[j] < least + LOST:
+                if out[j] <= least + LOST:
                     shape = counts[row, j] + alpha[b] * share[b, j]
                     out[j] = np.log(rng.standard_gamma(shape + 1.0)) - out[j]
                     largest = max(largest, out[j])
