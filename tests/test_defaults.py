@@ -59,7 +59,7 @@ def test_how_regions_go_on_is_chosen_with_the_prior_and_never_for_one_that_is_gi
     chosen = default_model(demos, WORLD.dynamics, repertoire=None)
     assert isinstance(chosen.prior, Regions)
     assert chosen.concentration == CONCENTRATION
-    assert any(note.startswith("How regions extend") for note in chosen.notes)
+    assert any(note.startswith("Prediction at unseen states") for note in chosen.notes)
     few = default_model(demos[:4], WORLD.dynamics)
     assert few.prior.continuation == Continuation()
     given = default_model(demos, WORLD.dynamics, prior=Regions.inferred(1.0))

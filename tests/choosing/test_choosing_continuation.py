@@ -130,4 +130,4 @@ def test_the_same_seed_chooses_the_same_and_says_what():
     )
     assert first == second
     assert first.continuation in SETTINGS
-    assert first.note.startswith("How regions extend")
+    assert first.note.startswith("Prediction at unseen states")
