@@ -119,6 +119,8 @@ class Target:
             return [CollapsedActions()]
         rest, some = passes % _PASSES, Behaviours(_PASSES, layout)
         between: list[Update[Any]] = []
+        if len(layout.problem.kinds) > 1:  # each time: drawn once a sweep, they mix far worse
+            between.append(KindMasses(layout.problem, tabulate=False))
         if isinstance(self.alpha, Prior):
             between.append(Concentration(self.alpha, tabulate=False))
         again = [*between, some] * (passes // _PASSES - 1)
