@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Directory for figure, run and report; made if missing.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-@click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: 500]")
+@click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: until converged]")
 @click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 300]")
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
@@ -69,7 +69,7 @@ def demo(
     posterior = example.posterior
     echo(
         f"\nTook {time.monotonic() - began:.0f} s: {posterior.n_chains} chains of "
-        f"{size['draws'] + size['tune']} sweeps, {posterior.n_draws} draws kept of each.\n"
+        f"{posterior.n_draws + size['tune']:,} sweeps, {posterior.n_draws:,} draws kept of each.\n"
         f"Figure: {figure} (and {figure.with_suffix('.svg').name})\n"
         f"Report: {report} (open it in a browser: it needs no network)\n"
         f"Try next: onlooker explore {run}, another expert with --seed 1, surer numbers with "

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from onlooker.warnings import ConvergenceWarning
 if TYPE_CHECKING:
     import pandas as pd
 
-FULL = {"draws": 500, "tune": 300, "chains": 4}
+FULL: dict[str, Any] = {"draws": "auto", "tune": 300, "chains": 4}
 QUICK = {"draws": 100, "tune": 100, "chains": 2}
 
 
@@ -49,7 +49,7 @@ class Example:
 def recognise(
     seed: int,
     *,
-    draws: int,
+    draws: int | Literal["auto"],
     tune: int,
     chains: int,
     n_jobs: int | None = None,
