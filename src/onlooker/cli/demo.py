@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     help="Directory for figure, run and report; made if missing.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-@click.option("--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: until converged]")
+@click.option(
+    "--draws", type=click.IntRange(min=1), help="Draws per chain.  [default: until converged]"
+)
 @click.option("--tune", type=click.IntRange(min=0), help="Sweeps to discard.  [default: 300]")
 @click.option("--chains", type=click.IntRange(min=1), help="Chains.  [default: 4]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads.  [default: one per core]")
