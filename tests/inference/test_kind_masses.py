@@ -1,21 +1,16 @@
 """Base measures that are not uniform, and masses of kinds, against enumeration."""
 
-import math
-
 import exact
 import numpy as np
 import pytest
 from bare import bare_problem
 from chains import draws_of, make_chain
 from enumerated_regions import MORE, Case, many_visits
-from naive_regions import log_dm
-from naive_regions import slice_sample_log as naive_slice
 
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.gibbs.arrays import make_tables, sum_base
 from onlooker.hyper import CONCENTRATION
-from onlooker.inference.updates import KindMasses, tables_again
 from onlooker.partitions import (
     ChineseRestaurant,
     DistanceDependent,
@@ -61,7 +56,7 @@ def compare(case, draws):
     return exact.compare(draws, case.oracle(), alpha=Shapes(alpha * share))
 
 
-KIND = {"kind": lambda chain: chain.state.masses[0] / chain.state.masses.sum()}
+KIND = {"kind": lambda chain: chain.state.masses[0]}
 
 
 def run(case, sweeps=SWEEPS, **options):
@@ -93,36 +88,46 @@ def test_masses_of_kinds_match_with_everything_else_inferred_too():
     assert compare(case, run(case, sweeps=12_000)) == []
 
 
-class JacobianTwice(KindMasses):
-    """Draws masses as if their prior were Dir(2)."""
+def masses_from(tables_of, sizes_known=True, prior=1.0):
+    """Draws of the masses with something wrong."""
 
-    @staticmethod
-    def log_prior(mass):
-        return -mass + math.log(max(mass, 1e-300))
+    def draw(masses, counts, kind, sizes, concentration, rng):
+        shapes = concentration * masses / (sizes if sizes_known else 1.0)
+        tables = np.full(len(masses), prior)
+        for k, j in np.argwhere(counts):
+            tables[kind[j]] += tables_of(counts[k, j], shapes[kind[j]], rng)
+        masses[:] = rng.dirichlet(tables)
+
+    return draw
 
 
-class SizesForgotten(KindMasses):
-    """Every behaviour of a kind is thought to have its whole mass."""
+def tables(n, shape, rng):
+    return 1 + (rng.random(n - 1) * (shape + np.arange(1, n)) < shape).sum()
 
-    def __call__(self, state):
-        sizes, self._sizes = self._sizes, np.ones_like(self._sizes)
-        tabulate, self.tabulate = self.tabulate, False
-        super().__call__(state)
-        self._sizes, self.tabulate = sizes, tabulate
-        by_kind = self._n * state.masses / state.masses.sum() / sizes
-        kind = state.tables.kind
-        state.tables = state.tables._replace(share=by_kind[kind], by_kind=by_kind)
-        if tabulate:
-            state.tables = tables_again(state)
-        return {}
+
+FEW, MANY = (few_visits, [0, 1, 1]), (many_visits, [0, 1])
+MASSES = {
+    "another prior": (masses_from(tables, prior=2.0), *FEW),
+    "sizes forgotten": (masses_from(tables, sizes_known=False), *FEW),
+    "customers for tables": (masses_from(lambda n, shape, rng: n), *FEW),
+    "one table each": (masses_from(lambda n, shape, rng: 1), *MANY),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", [JacobianTwice, SizesForgotten])
+@pytest.mark.parametrize("broken", MASSES)
 def test_a_wrong_step_of_the_masses_is_caught(broken, monkeypatch):
-    monkeypatch.setattr("onlooker.inference.target.KindMasses", broken)
-    case = Case(few_visits(), kinds=[0, 1, 1])
+    draw, visits, kinds = MASSES[broken]
+    monkeypatch.setattr("onlooker.inference.updates.draw_masses", draw)
+    case = Case(visits(), alpha=1.0, kinds=kinds)
     assert compare(case, run(case)) != []
+
+
+@pytest.mark.parametrize(("visits", "kinds"), [FEW, MANY], ids=["few", "many"])
+def test_the_step_of_the_masses_is_right_in_plain_words_too(visits, kinds, monkeypatch):
+    monkeypatch.setattr("onlooker.inference.updates.draw_masses", masses_from(tables))
+    case = Case(visits(), alpha=1.0, kinds=kinds)
+    assert compare(case, run(case)) == []
 
 
 def test_a_base_measure_that_draws_forget_is_caught(monkeypatch):
@@ -156,19 +161,19 @@ def made(seed, n_kinds=3, n_behaviours=9):
 def test_the_step_of_the_masses_equals_its_twin(seed):
     chain = made(seed)
     state, problem = chain.state, chain.problem
-    twin, masses = state.copy().rng, state.masses.tolist()
+    twin, masses = state.copy().rng, state.masses.copy()
     sizes, kind_of = np.bincount(problem.kind_of), problem.kind_of
     total = problem.n_behaviours * state.hyper["alpha"]
-    for q in range(len(masses)):
-
-        def log_density(mass, q=q):
-            v = [*masses[:q], mass, *masses[q + 1 :]]
-            shapes = [total * v[k] / sum(v) / sizes[k] for k in kind_of]
-            return sum(log_dm(xi.tolist(), shapes) for xi in state.counts.cluster) - mass
-
-        masses[q] = naive_slice(log_density, masses[q], twin)
+    n_tables = [1] * len(masses)
+    for xi in state.counts.cluster.tolist():
+        for j, n in enumerate(xi):
+            shape = total * masses[kind_of[j]] / sizes[kind_of[j]]
+            for seated in range(n):
+                alone = seated == 0 or twin.random() * (shape + seated) < shape
+                n_tables[kind_of[j]] += alone
+    drawn = np.array([twin.standard_gamma(n) for n in n_tables])
     chain.update("kinds")(state)
-    np.testing.assert_allclose(state.masses, masses, rtol=1e-8)
+    np.testing.assert_allclose(state.masses, drawn / drawn.sum(), rtol=1e-12)
     assert state.rng.random() == twin.random()
 
 
@@ -278,5 +283,5 @@ def test_every_prior_is_sampled_with_a_repertoire(prior, collapsed):
     assert posterior.kinds.std(axis=(0, 1)).min() > 0
     assert posterior.actions.max() < 8
     state = make_chain(problem, prior, alpha=0.2, collapsed=collapsed).state
-    tables = make_tables(0.2, 25, problem.n_transitions, problem.base_measure(np.ones(4)))
+    tables = make_tables(0.2, 25, problem.n_transitions, problem.base_measure(np.full(4, 1 / 4)))
     np.testing.assert_allclose(state.tables.action, tables.action)

@@ -83,37 +83,36 @@ def log_dm(alpha: float, share: Array, counts: Array, totals: Array) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tally(counts: Array, kind: Array, n_kinds: int) -> tuple[Array, Array, Array]:
-    """How often each count above 0 occurs among those of each kind: kinds, counts, times."""
-    most = 0
-    for k in range(len(counts)):
-        for j in range(counts.shape[1]):
-            most = max(most, counts[k, j])
-    times = np.zeros((n_kinds, most + 1), dtype=np.int64)
-    for k in range(len(counts)):
-        for j in range(counts.shape[1]):
-            times[kind[j], counts[k, j]] += counts[k, j] > 0
-    at, of = np.nonzero(times)
-    found = np.empty(len(at), dtype=np.int64)
-    for p in range(len(at)):
-        found[p] = times[at[p], of[p]]
-    return at, of, found
+def draw_masses(
+    masses: Array,
+    counts: Array,
+    kind: Array,
+    sizes: Array,
+    concentration: float,
+    rng: np.random.Generator,
+) -> None:
+    """Draw the masses of kinds, ``w ~ Dir(1)`` given ``Π_k DM(ξ_k)``, in place.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_dm_by_kind(shapes: Array, kinds: Array, counts: Array, times: Array) -> float:
-    """``Σ_k ln DM(ξ_k)`` but for what the sum of all `shapes` decides, from a `tally`.
-
-    `shapes` holds the Dirichlet parameter of one of each kind.
+    ``Γ(s + n) / Γ(s) = Σ_m |S(n, m)| s^m``: given the m of every count, tables of a Chinese
+    restaurant that n customers share, masses are ``Dir(1 + tables of each kind)``. Most counts have
+    one table, for most shapes are small, so little is lost by drawing the tables first.
     """
-    at_zero = np.empty(len(shapes))
-    for q in range(len(shapes)):
-        at_zero[q] = math.lgamma(shapes[q])
-    value = 0.0
-    for p in range(len(kinds)):
-        q = kinds[p]
-        value += times[p] * (math.lgamma(shapes[q] + counts[p]) - at_zero[q])
-    return value
+    tables = np.ones(len(masses))
+    shapes = concentration * masses / sizes
+    for k in range(len(counts)):
+        for j in range(counts.shape[1]):
+            if counts[k, j] > 0:
+                shape = shapes[kind[j]]
+                tables[kind[j]] += 1.0
+                for seated in range(1, counts[k, j]):
+                    if rng.random() * (shape + seated) < shape:
+                        tables[kind[j]] += 1.0
+    total = 0.0
+    for q in range(len(masses)):
+        masses[q] = rng.standard_gamma(tables[q])
+        total += masses[q]
+    for q in range(len(masses)):
+        masses[q] /= total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -12,7 +12,7 @@ from onlooker.dynamics.unknown import likelihood_of
 from onlooker.gibbs.actions import collapsed_actions, ordinary_actions
 from onlooker.gibbs.arrays import Base, Data, Tables, make_tables, sum_base
 from onlooker.gibbs.behaviours import collapsed_behaviours
-from onlooker.gibbs.dirichlet import draw_controllers, log_dm, log_dm_by_kind, tally
+from onlooker.gibbs.dirichlet import draw_controllers, draw_masses, log_dm
 from onlooker.gibbs.slices import slice_sample_log
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
@@ -143,9 +143,7 @@ def tables_again(state: State[Any]) -> Tables:
 class KindMasses(Update[Any]):
     """The masses of the kinds of behaviours, ``w ~ Dir(1)``, given how often each was drawn.
 
-    As ``v_q ~ Gamma(1, 1)`` and ``w = v / Σ v``: slice sampling of each ``ln v_q`` with
-    ``Π_k DM(ξ_k | Aα w)``. Behaviours of a kind are alike, so all that matters is how many of each
-    kind were drawn how often.
+    Behaviours of a kind are alike: each has its kind's mass over the number of them.
     """
 
     name = "kinds"
@@ -155,31 +153,18 @@ class KindMasses(Update[Any]):
         self._sizes = np.bincount(problem.kind_of).astype(np.float64)
         self._n = problem.n_behaviours
 
-    @staticmethod
-    def log_prior(mass: float) -> float:
-        """``ln p(v)``."""
-        return -mass
-
     def begin(self, state: State[Any]) -> None:
         """All alike."""
-        state.masses = np.ones(len(self._sizes))
+        n = len(self._sizes)
+        state.masses = np.full(n, 1 / n)
 
     def __call__(self, state: State[Any]) -> Info:
-        """Draw every mass."""
+        """Draw all masses."""
         assert state.masses is not None
-        tallies = tally(state.counts.cluster, state.tables.kind, len(self._sizes))
-        concentration = self._n * state.tables.alpha
-        masses = state.masses
-        for q in range(len(masses)):
-
-            def log_density(mass: float, q: int = q) -> float:
-                masses[q] = mass
-                shapes = concentration * masses / masses.sum() / self._sizes
-                return float(log_dm_by_kind(shapes, *tallies) + self.log_prior(mass))
-
-            masses[q] = slice_sample_log(log_density, float(masses[q]), state.rng)
-        by_kind = self._n * masses / masses.sum() / self._sizes
         kind = state.tables.kind
+        concentration = self._n * state.tables.alpha
+        draw_masses(state.masses, state.counts.cluster, kind, self._sizes, concentration, state.rng)
+        by_kind = self._n * state.masses / self._sizes
         state.tables = state.tables._replace(share=by_kind[kind], by_kind=by_kind)
         if self.tabulate:
             state.tables = tables_again(state)
@@ -188,7 +173,7 @@ class KindMasses(Update[Any]):
     def kept(self, state: State[Any]) -> dict[str, Array]:
         """The masses, with sum 1."""
         assert state.masses is not None
-        return {"kinds": state.masses / state.masses.sum()}
+        return {"kinds": state.masses.copy()}
 
     def log_density(self, state: State[Any]) -> float:
         """``ln p(w)``."""

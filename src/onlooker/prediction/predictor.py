@@ -467,12 +467,12 @@ class Predictor:
         width = problem.n_actions if of == "actions" else problem.n_behaviours
         low = np.empty((len(states), width))
         high = np.empty_like(low)
-        parts = list(self._parts(len(states), n_values * problem.n_behaviours))
+        parts = list(self._parts(len(states), n_values * width))
         size = repeats * int(self._rows(self.draws.labels).sum()) * problem.n_behaviours
         hold = len(parts) > 1 and size <= _THETAS
         held: dict[int, list[Array]] = {}
         for part in parts:
-            values = np.empty((n_values, part.stop - part.start, problem.n_behaviours))
+            values = np.empty((n_values, part.stop - part.start, width))
             for number, clusters in enumerate(self.blocks()):
                 # two streams: controllers do not depend on which states are asked for
                 for_rows = np.random.default_rng([self.seed, number, 1])
@@ -481,9 +481,11 @@ class Predictor:
                     drawn = held[number] = list(drawn)
                 for repeat, thetas in enumerate(drawn):
                     rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
-                    values[repeat * len(self.draws) + clusters.index] = thetas[rows]
-            if of == "actions":
-                values = problem.to_actions(states[part], values)
+                    values[repeat * len(self.draws) + clusters.index] = (
+                        problem.chosen_actions(states[part], thetas, rows)
+                        if of == "actions"
+                        else thetas[rows]
+                    )
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 

@@ -239,7 +239,7 @@ class Problem:
         """The base measure for the kernels, given the masses of the kinds; None: all alike."""
         if masses is not None:
             sizes = np.bincount(self.kind_of)
-            return Base(self.n_behaviours * masses / masses.sum() / sizes, np.array(self.kind_of))
+            return Base(self.n_behaviours * masses / sizes, np.array(self.kind_of))
         if (self.base == self.base[0]).all():
             return None
         values, kind = np.unique(self.base, return_inverse=True)
@@ -248,6 +248,12 @@ class Problem:
     def to_actions(self, states: Array, weights: Array) -> Array:
         """``(..., n, A)``: ``Σ_b weights[..., n, b] π_b(a | s_n)`` at `states`."""
         return weights if self.policies is None else self.policies.mixed(states, weights)
+
+    def chosen_actions(self, states: Array, weights: Array, rows: Array) -> Array:
+        """``(D, n, A)``: the same with ``weights[rows[d, n]]``, ``(rows, B)``, at state n."""
+        if self.policies is None:
+            return np.asarray(weights[rows])
+        return self.policies.chosen(states, weights, rows)
 
     @property
     def loglik(self) -> Array:

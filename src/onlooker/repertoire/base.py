@@ -9,12 +9,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from onlooker.blocks import slices_of
 from onlooker.checks import Array, as_policy, stored_array
 from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.dynamics.actions import action_names
 from onlooker.gibbs.arrays import smallest_int
+
+_LOST = 1e-20  # weights below are lost in rounding beside all others
 
 
 @dataclass(frozen=True)
@@ -299,6 +302,18 @@ class Policies:
         for chunk in self.chunks(len(states)):
             for where, block in self._blocks():
                 out[..., chunk, :] += block.mixed(states[chunk], weights[..., chunk, where])
+        return out
+
+    def chosen(self, states: Array, weights: Array, rows: Array) -> Array:
+        """``(D, n, A)``: the same with ``weights[rows[d, n]]``, ``(rows, B)``, at state n.
+
+        Controllers put nearly all their weight on few behaviours: only those are mixed.
+        """
+        some = csr_array(np.where(weights > _LOST, weights, 0.0))
+        out = np.empty((*rows.shape, self.n_actions))
+        for chunk in self.chunks(len(states)):
+            for place, policies in enumerate(self(states[chunk]), chunk.start):
+                out[:, place] = some[rows[:, place]] @ policies
         return out
 
     def log_likelihood(self, states: Array, loglik: Array) -> Array:

@@ -214,7 +214,9 @@ def _check_masses(masses: Array | None, n_kinds: int) -> None:
     if (masses is None) != (n_kinds == 1):
         raise ValueError(f"masses must {'not ' if n_kinds == 1 else ''}be there")
     if masses is not None:
-        stored_array("masses", masses, np.float64, (n_kinds,), _LEAST, _MOST)
+        stored_array("masses", masses, np.float64, (n_kinds,), _LEAST, 1.0)
+        if abs(masses.sum() - 1) > 1e-6:
+            raise ValueError("masses must sum to 1")
 
 
 def _check_hyper(values: dict[str, float], target: Target) -> None:
