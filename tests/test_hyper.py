@@ -7,7 +7,16 @@ import pytest
 import scipy.stats
 
 from onlooker.gibbs.slices import metropolis_from_prior, slice_sample_log
-from onlooker.hyper import Beta, Exponential, Gamma, LogUniform, Prior, TotalMass, check_hyper
+from onlooker.hyper import (
+    Beta,
+    Exponential,
+    Gamma,
+    LogUniform,
+    Prior,
+    TotalMass,
+    check_hyper,
+    closed_form,
+)
 
 PAIRS = [
     (Exponential(0.1), scipy.stats.expon(scale=0.1)),
@@ -181,3 +190,22 @@ def test_a_proposal_of_zero_is_never_taken():
 
     rng = np.random.default_rng(0)
     assert metropolis_from_prior(likelihood, 0.7, Zero(), rng) == 0.7
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [Exponential(0.3), Gamma(2.5, 4.0), LogUniform(0.2, 3.0), TotalMass(Gamma(2.0, 1.5)).over(8)],
+    ids=str,
+)
+def test_a_closed_form_is_the_density_but_for_a_constant(prior):
+    power, rate, low, high = closed_form(prior)
+    values = np.array([0.21, 0.3, 1.0, 2.9])
+    logs = np.array([prior.logpdf(value) for value in values])
+    np.testing.assert_allclose(np.ptp(logs - power * np.log(values) + rate * values), 0, atol=1e-12)
+    for value in (0.19, 3.1):
+        assert (prior.logpdf(value) > -np.inf) == (low <= value <= high)
+
+
+@pytest.mark.parametrize("prior", [Beta(2.0, 3.0), TotalMass(Beta(2.0, 3.0)).over(4)], ids=str)
+def test_other_priors_have_no_closed_form(prior):
+    assert closed_form(prior) is None

@@ -183,6 +183,22 @@ class Scaled:
         return self.factor * self.prior.sample(rng)
 
 
+def closed_form(prior: Prior) -> tuple[float, float, float, float] | None:
+    """``(a, b, low, high)`` of a density ``∝ x^a e^(-bx)`` between low and high; None of others."""
+    match prior:
+        case Exponential(mean):
+            return 0.0, 1 / mean, 0.0, math.inf
+        case Gamma(shape, rate):
+            return shape - 1, rate, 0.0, math.inf
+        case LogUniform(low, high):
+            return -1.0, 0.0, low, high
+        case Scaled(inner, factor):
+            form = closed_form(inner)
+            if form is not None:
+                return form[0], form[1] / factor, form[2] * factor, form[3] * factor
+    return None
+
+
 PRIORS = {prior.__name__: prior for prior in (Exponential, Gamma, LogUniform, Beta)}
 """What a stored run may name."""
 

@@ -91,7 +91,7 @@ def test_masses_of_kinds_match_with_everything_else_inferred_too():
 def masses_from(tables_of, sizes_known=True, prior=1.0):
     """Draws of the masses with something wrong."""
 
-    def draw(masses, counts, kind, sizes, concentration, rng):
+    def draw(masses, counts, totals, kind, sizes, concentration, rng):
         shapes = concentration * masses / (sizes if sizes_known else 1.0)
         tables = np.full(len(masses), prior)
         for k, j in np.argwhere(counts):

@@ -83,39 +83,6 @@ def log_dm(alpha: float, share: Array, counts: Array, totals: Array) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_masses(
-    masses: Array,
-    counts: Array,
-    kind: Array,
-    sizes: Array,
-    concentration: float,
-    rng: np.random.Generator,
-) -> None:
-    """Draw the masses of kinds, ``w ~ Dir(1)`` given ``Π_k DM(ξ_k)``, in place.
-
-    ``Γ(s + n) / Γ(s) = Σ_m |S(n, m)| s^m``: given the m of every count, tables of a Chinese
-    restaurant that n customers share, masses are ``Dir(1 + tables of each kind)``. Most counts have
-    one table, for most shapes are small, so little is lost by drawing the tables first.
-    """
-    tables = np.ones(len(masses))
-    shapes = concentration * masses / sizes
-    for k in range(len(counts)):
-        for j in range(counts.shape[1]):
-            if counts[k, j] > 0:
-                shape = shapes[kind[j]]
-                tables[kind[j]] += 1.0
-                for seated in range(1, counts[k, j]):
-                    if rng.random() * (shape + seated) < shape:
-                        tables[kind[j]] += 1.0
-    total = 0.0
-    for q in range(len(masses)):
-        masses[q] = rng.standard_gamma(tables[q])
-        total += masses[q]
-    for q in range(len(masses)):
-        masses[q] /= total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def log_dm_of(counts: Array, n: int, tables: Tables) -> float:
     """``ln DM(ξ)`` of one row of counts, `n` in all, from the tables."""
     value = -tables.total[n]

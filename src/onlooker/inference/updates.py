@@ -12,11 +12,12 @@ from onlooker.dynamics.unknown import likelihood_of
 from onlooker.gibbs.actions import collapsed_actions, ordinary_actions
 from onlooker.gibbs.arrays import Base, Data, Tables, make_tables, sum_base
 from onlooker.gibbs.behaviours import collapsed_behaviours
-from onlooker.gibbs.dirichlet import draw_controllers, draw_masses, log_dm
+from onlooker.gibbs.concentrations import draw_log_alpha, draw_masses
+from onlooker.gibbs.dirichlet import draw_controllers, log_dm
 from onlooker.gibbs.slices import slice_sample_log
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
-from onlooker.hyper import Prior
+from onlooker.hyper import Prior, closed_form
 from onlooker.problem import Layout, Problem
 
 
@@ -116,21 +117,40 @@ class Concentration(Update[Any]):
     def __init__(self, prior: Prior, tabulate: bool = True) -> None:
         self.prior = prior
         self.tabulate = tabulate
+        form = closed_form(prior)
+        self._form = None if form is None else np.array(form)
 
     def __call__(self, state: State[Any]) -> Info:
         """Draw α by slice sampling."""
-        counts, share = state.counts, state.tables.share
-
-        def log_density(alpha: float) -> float:
-            fit = log_dm(alpha, share, counts.cluster, counts.total)
-            return float(fit + self.prior.logpdf(alpha))
-
-        alpha = slice_sample_log(log_density, state.hyper["alpha"], state.rng)
-        state.hyper["alpha"] = alpha
+        state.hyper["alpha"] = alpha = self._drawn(state)
         state.tables = state.tables._replace(alpha=alpha)
         if self.tabulate:
             state.tables = tables_again(state)
         return NO_INFO
+
+    def _drawn(self, state: State[Any]) -> float:
+        """In one kernel, unless the prior is the user's own."""
+        counts, tables, now = state.counts, state.tables, state.hyper["alpha"]
+        if self._form is None:
+            return slice_sample_log(
+                lambda alpha: (
+                    log_dm(alpha, tables.share, counts.cluster, counts.total)
+                    + self.prior.logpdf(alpha)
+                ),
+                now,
+                state.rng,
+            )
+        return math.exp(
+            draw_log_alpha(
+                math.log(now),
+                tables.by_kind,
+                tables.kind,
+                counts.cluster,
+                counts.total,
+                self._form,
+                state.rng,
+            )
+        )
 
 
 def tables_again(state: State[Any]) -> Tables:
@@ -162,8 +182,15 @@ class KindMasses(Update[Any]):
         """Draw all masses."""
         assert state.masses is not None
         kind = state.tables.kind
-        concentration = self._n * state.tables.alpha
-        draw_masses(state.masses, state.counts.cluster, kind, self._sizes, concentration, state.rng)
+        draw_masses(
+            state.masses,
+            state.counts.cluster,
+            state.counts.total,
+            kind,
+            self._sizes,
+            self._n * state.tables.alpha,
+            state.rng,
+        )
         by_kind = self._n * state.masses / self._sizes
         state.tables = state.tables._replace(share=by_kind[kind], by_kind=by_kind)
         if self.tabulate:
