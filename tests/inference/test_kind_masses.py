@@ -6,10 +6,12 @@ import pytest
 from bare import bare_problem
 from chains import draws_of, make_chain
 from enumerated_regions import MORE, Case, many_visits
+from naive_regions import twin_alpha
 
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.gibbs.arrays import make_tables, sum_base
+from onlooker.gibbs.behaviours import BETWEEN
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import (
     ChineseRestaurant,
@@ -105,6 +107,12 @@ def tables(n, shape, rng):
     return 1 + (rng.random(n - 1) * (shape + np.arange(1, n)) < shape).sum()
 
 
+def replace_step(monkeypatch, draw):
+    """With so few passes that masses are drawn after the last one only."""
+    monkeypatch.setattr(Regions, "passes", BETWEEN)
+    monkeypatch.setattr("onlooker.inference.updates.draw_masses", draw)
+
+
 FEW, MANY = (few_visits, [0, 1, 1]), (many_visits, [0, 1])
 MASSES = {
     "another prior": (masses_from(tables, prior=2.0), *FEW),
@@ -118,14 +126,14 @@ MASSES = {
 @pytest.mark.parametrize("broken", MASSES)
 def test_a_wrong_step_of_the_masses_is_caught(broken, monkeypatch):
     draw, visits, kinds = MASSES[broken]
-    monkeypatch.setattr("onlooker.inference.updates.draw_masses", draw)
+    replace_step(monkeypatch, draw)
     case = Case(visits(), alpha=1.0, kinds=kinds)
     assert compare(case, run(case)) != []
 
 
 @pytest.mark.parametrize(("visits", "kinds"), [FEW, MANY], ids=["few", "many"])
 def test_the_step_of_the_masses_is_right_in_plain_words_too(visits, kinds, monkeypatch):
-    monkeypatch.setattr("onlooker.inference.updates.draw_masses", masses_from(tables))
+    replace_step(monkeypatch, masses_from(tables))
     case = Case(visits(), alpha=1.0, kinds=kinds)
     assert compare(case, run(case)) == []
 
@@ -157,67 +165,83 @@ def made(seed, n_kinds=3, n_behaviours=9):
     return chain
 
 
+def twin_masses(masses, counts, kind_of, total, rng):
+    sizes = np.bincount(kind_of)
+    n_tables = [1] * len(masses)
+    for xi in counts.tolist():
+        for j, n in enumerate(xi):
+            shape = total * masses[kind_of[j]] / sizes[kind_of[j]]
+            for seated in range(n):
+                alone = seated == 0 or rng.random() * (shape + seated) < shape
+                n_tables[kind_of[j]] += alone
+    drawn = np.array([rng.standard_gamma(n) for n in n_tables])
+    return drawn / drawn.sum()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_step_of_the_masses_equals_its_twin(seed):
     chain = made(seed)
     state, problem = chain.state, chain.problem
-    twin, masses = state.copy().rng, state.masses.copy()
-    sizes, kind_of = np.bincount(problem.kind_of), problem.kind_of
-    total = problem.n_behaviours * state.hyper["alpha"]
-    n_tables = [1] * len(masses)
-    for xi in state.counts.cluster.tolist():
-        for j, n in enumerate(xi):
-            shape = total * masses[kind_of[j]] / sizes[kind_of[j]]
-            for seated in range(n):
-                alone = seated == 0 or twin.random() * (shape + seated) < shape
-                n_tables[kind_of[j]] += alone
-    drawn = np.array([twin.standard_gamma(n) for n in n_tables])
+    rng, total = state.copy().rng, problem.n_behaviours * state.hyper["alpha"]
+    masses = twin_masses(state.masses, state.counts.cluster, problem.kind_of, total, rng)
     chain.update("kinds")(state)
-    np.testing.assert_allclose(state.masses, drawn / drawn.sum(), rtol=1e-12)
-    assert state.rng.random() == twin.random()
+    np.testing.assert_allclose(state.masses, masses, rtol=1e-12)
+    assert state.rng.random() == rng.random()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_passes_over_behaviours_equal_their_twin(seed):
-    """Counts first, then the base: its kind, then inside it."""
+    """Counts first, then the base: its kind, then inside it. In between, masses and α."""
     chain = made(seed)
     state, problem = chain.state, chain.problem
     update = chain.update("actions")
-    rng = state.copy().rng
+    update.passes = 2 * BETWEEN + 1
+    rng, masses, alpha = state.copy().rng, state.masses.copy(), state.hyper["alpha"]
     actions, counts = state.actions.tolist(), state.counts.cluster.copy().astype(int)
     likelihood = state.data.likelihood[state.data.row]
-    share, kind_of = state.tables.share, problem.kind_of
-    alpha, first = state.tables.alpha, state.data.first
+    share, kind_of, prior = state.tables.share, problem.kind_of, chain.target.alpha
+    first = state.data.first
 
     def draw(weights):
         running = np.cumsum(weights)
         return int(np.searchsorted(running, rng.random() * running[-1], side="right"))
 
-    for k in range(len(counts)):
-        used = [j for j in range(9) if counts[k, j] > 0]
-        for _ in range(update.passes):
-            for i in np.flatnonzero(state.labels == k):
-                for t in range(first[i], first[i + 1]):
-                    counts[k, actions[t]] -= 1
-                    for place in reversed(range(len(used))):
-                        if counts[k, used[place]] == 0:
-                            used[place] = used[-1]
-                            used.pop()
-                    weights = [likelihood[t, j] * counts[k, j] for j in used]
-                    at = draw([*weights, alpha * likelihood[t] @ share])
-                    if at < len(used):
-                        new = used[at]
-                    else:
-                        by_kind = [(likelihood[t] * share)[kind_of == q].sum() for q in range(3)]
-                        inside = np.flatnonzero(kind_of == draw(by_kind))
-                        new = int(inside[draw(likelihood[t, inside])])
-                        if counts[k, new] == 0:
-                            used.append(new)
-                    counts[k, new] += 1
-                    actions[t] = new
+    for n_passes in (BETWEEN, BETWEEN, 1):
+        for k in range(len(counts)):
+            used = [j for j in range(9) if counts[k, j] > 0]
+            for _ in range(n_passes):
+                for i in np.flatnonzero(state.labels == k):
+                    for t in range(first[i], first[i + 1]):
+                        counts[k, actions[t]] -= 1
+                        for place in reversed(range(len(used))):
+                            if counts[k, used[place]] == 0:
+                                used[place] = used[-1]
+                                used.pop()
+                        weights = [likelihood[t, j] * counts[k, j] for j in used]
+                        at = draw([*weights, alpha * likelihood[t] @ share])
+                        if at < len(used):
+                            new = used[at]
+                        else:
+                            by_kind = [
+                                (likelihood[t] * share)[kind_of == q].sum() for q in range(3)
+                            ]
+                            inside = np.flatnonzero(kind_of == draw(by_kind))
+                            new = int(inside[draw(likelihood[t, inside])])
+                            if counts[k, new] == 0:
+                                used.append(new)
+                        counts[k, new] += 1
+                        actions[t] = new
+        if n_passes == BETWEEN:
+            masses = twin_masses(masses, counts, kind_of, 9 * alpha, rng)
+            share = 9 * masses[kind_of] / np.bincount(kind_of)[kind_of]
+            alpha = twin_alpha(alpha, share, counts, prior, rng)
     update(state)
     assert state.actions.tolist() == actions
     np.testing.assert_array_equal(state.counts.cluster, counts)
+    np.testing.assert_allclose(state.masses, masses, rtol=1e-9)
+    np.testing.assert_allclose(state.tables.share, share, rtol=1e-9)
+    assert state.hyper["alpha"] == state.tables.alpha == pytest.approx(alpha, rel=1e-9)
+    assert state.rng.random() == rng.random()
 
 
 def test_sums_of_the_base_are_kind_by_kind_whatever_their_order():

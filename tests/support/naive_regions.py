@@ -44,6 +44,13 @@ def slice_sample_log(log_density, value, rng, width=1.0, most=50):
         low, high = (new, high) if new < x else (low, new)
 
 
+def twin_alpha(alpha, share, counts, prior, rng):
+    """One step of α, given the counts of all controllers."""
+    return slice_sample_log(
+        lambda a: sum(log_dm(xi, a * share) for xi in counts) + prior.logpdf(a), alpha, rng
+    )
+
+
 class NaiveRegions:
     """Links, controllers of regions, actions and hyper-parameters of one chain.
 

@@ -14,7 +14,10 @@ from onlooker.checks import Array
 from onlooker.compiled import njit
 from onlooker.gibbs.arrays import BaseSums, Counts, Data, Tables
 from onlooker.gibbs.categorical import invert
+from onlooker.gibbs.concentrations import draw_log_alpha, draw_masses
 
+BETWEEN = 4
+"""Passes over the actions from one draw of α to the next."""
 _BLOCK = 64  # rows that are turned round at a time
 _LOST = 1e-40  # probabilities below are added only where all others are tiny too
 _ROUNDING = 2.0**53
@@ -71,19 +74,69 @@ def collapsed_behaviours(
     counts: Counts,
     data: Data,
     base: BaseSums,
-    base_total: Array,
     tables: Tables,
+    masses: Array,
+    sizes: Array,
+    form: Array,
     rng: np.random.Generator,
-) -> None:
+) -> tuple[float, Array]:
     """Draw every action some times over, with the controllers integrated out.
 
-    ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α share_j)``. `base_total` holds ``Σ_j ℓ[u, j]
-    share_j`` of every row of the likelihood.
+    ``p(a_t = j) ∝ ℓ[t, j] · (ξ_kj - 1[a_t = j] + α share_j)``. After every fourth pass but the
+    last, the masses of the kinds and α are drawn too, unless `masses` or `form` are empty: see
+    `onlooker.gibbs.concentrations`. Returns ``ln α`` and the shares by kind.
     """
+    n_actions, by_kind = counts.cluster.shape[1], tables.by_kind.copy()
+    log_alpha = np.log(tables.alpha)
+    order = _by_label(labels, len(counts.size))
+    base_total = np.empty(len(base.sums))
+    for done in range(0, passes, BETWEEN):
+        if done > 0 and len(masses) > 0:
+            n = n_actions * np.exp(log_alpha)
+            draw_masses(masses, counts.cluster, counts.total, tables.kind, sizes, n, rng)
+            by_kind[:] = n_actions * masses / sizes
+        if done > 0 and len(form) > 0:
+            log_alpha = draw_log_alpha(
+                log_alpha, by_kind, tables.kind, counts.cluster, counts.total, form, rng
+            )
+        for row in range(len(base.sums)):
+            base_total[row] = 0.0
+            for q in range(len(by_kind)):
+                base_total[row] += base.sums[row, q] * by_kind[q]
+        _collapsed_passes(
+            min(BETWEEN, passes - done),
+            actions,
+            labels,
+            order,
+            counts,
+            data,
+            base,
+            base_total,
+            np.exp(log_alpha),
+            by_kind,
+            rng,
+        )
+    return log_alpha, by_kind
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _collapsed_passes(
+    passes: int,
+    actions: Array,
+    labels: Array,
+    order: Array,
+    counts: Counts,
+    data: Data,
+    base: BaseSums,
+    base_total: Array,
+    alpha: float,
+    by_kind: Array,
+    rng: np.random.Generator,
+) -> None:
+    """Passes given α and the shares; `base_total` holds ``Σ_j ℓ[u, j] share_j`` of every row."""
     n_actions = counts.cluster.shape[1]
     used = np.empty(n_actions, dtype=np.int64)
-    running = np.empty(max(n_actions, len(tables.by_kind)) + 1)
-    order = _by_label(labels, len(counts.size))
+    running = np.empty(max(n_actions, len(by_kind)) + 1)
     at = np.empty(len(actions), dtype=np.int32)
     node = np.empty(len(actions), dtype=np.int32)
     end = 0
@@ -117,12 +170,12 @@ def collapsed_behaviours(
                         total += data.likelihood[row, j] * cluster[j]
                         running[q] = total
                         q += 1
-                running[n_used] = total + tables.alpha * base_total[row]
+                running[n_used] = total + alpha * base_total[row]
                 q = invert(running, n_used + 1, rng.random())
                 if q < n_used:
                     new = used[q]
                 else:
-                    new = _from_base(row, base, tables.by_kind, running, rng)
+                    new = _from_base(row, base, by_kind, running, rng)
                     if cluster[new] == 0:
                         used[n_used] = new
                         n_used += 1

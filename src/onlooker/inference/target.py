@@ -22,7 +22,6 @@ from onlooker.partitions.base import Bound, Hyper, PartitionPrior
 from onlooker.problem import Layout, Problem
 
 _MAX_ALPHA = 1e9
-_PASSES = 4  # over the actions from one draw of α to the next
 
 
 @dataclass(frozen=True)
@@ -111,20 +110,11 @@ class Target:
         return sweep
 
     def _action_updates(self, layout: Layout) -> list[Update[Any]]:
-        """All passes over the actions, α and the masses of kinds among them."""
+        """All passes over the actions."""
         if not self.collapsed:
             return [OrdinaryActions()]
         passes = self.prior.passes
-        if passes == 1:
-            return [CollapsedActions()]
-        rest, some = passes % _PASSES, Behaviours(_PASSES, layout)
-        between: list[Update[Any]] = []
-        if len(layout.problem.kinds) > 1:  # each time: drawn once a sweep, they mix far worse
-            between.append(KindMasses(layout.problem, tabulate=False))
-        if isinstance(self.alpha, Prior):
-            between.append(Concentration(self.alpha, tabulate=False))
-        again = [*between, some] * (passes // _PASSES - 1)
-        return [*([Behaviours(rest, layout)] if rest else []), some, *again]
+        return [CollapsedActions()] if passes == 1 else [Behaviours(passes, layout, self.alpha)]
 
 
 class Binder:

@@ -18,7 +18,10 @@ from onlooker.gibbs.slices import slice_sample_log
 from onlooker.gibbs.state import State
 from onlooker.gibbs.update import NO_INFO, Info, Update
 from onlooker.hyper import Prior, closed_form
+from onlooker.partitions.base import Hyper
 from onlooker.problem import Layout, Problem
+
+_NONE = np.zeros(0)
 
 
 class CollapsedActions(Update[Any]):
@@ -35,36 +38,48 @@ class CollapsedActions(Update[Any]):
 
 
 class Behaviours(Update[Any]):
-    """The same, some passes over, at the cost of the actions in use."""
+    """The same, some passes over, at the cost of the actions in use.
+
+    Between passes α and the masses of the kinds are drawn: once a sweep, masses mix far worse.
+    """
 
     name = "actions"
 
-    def __init__(self, passes: int, layout: Layout) -> None:
+    def __init__(self, passes: int, layout: Layout, alpha: Hyper) -> None:
         self.passes = passes
         self._layout = layout
         self._base: tuple[Data | None, Any] = (None, None)
+        self._sizes = np.bincount(layout.problem.kind_of).astype(np.float64)
+        self._form = np.array((isinstance(alpha, Prior) and closed_form(alpha)) or [])
 
     def prepare(self, state: State[Any]) -> None:
         """The likelihoods may have changed."""
         self._base = (None, None)
 
     def __call__(self, state: State[Any]) -> Info:
-        """Draw every action with the controllers integrated out."""
+        """Draw every action with the controllers integrated out; tables are made afterwards."""
         data, tables = state.data, state.tables
         if self._base[0] is not data:
             shared = data is self._layout.data  # by all chains
             base = self._layout.base_sums if shared else sum_base(data.likelihood, tables.kind)
             self._base = data, base
-        collapsed_behaviours(
+        log_alpha, by_kind = collapsed_behaviours(
             self.passes,
             state.actions,
             state.labels,
             state.counts,
             data,
             self._base[1],
-            self._base[1].sums @ tables.by_kind,
             tables,
+            _NONE if state.masses is None else state.masses,
+            self._sizes,
+            self._form,
             state.rng,
+        )
+        if len(self._form) > 0:
+            state.hyper["alpha"] = math.exp(log_alpha)
+        state.tables = tables._replace(
+            alpha=state.hyper["alpha"], share=by_kind[tables.kind], by_kind=by_kind
         )
         return NO_INFO
 
@@ -107,16 +122,12 @@ def controllers_given_counts(state: State[Any]) -> Array:
 
 
 class Concentration(Update[Any]):
-    """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``; controllers, if drawn, are drawn next.
-
-    Between passes over the actions alone, which need no tables, `tabulate` may be False.
-    """
+    """``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)``; controllers, if drawn, are drawn next."""
 
     name = "alpha"
 
-    def __init__(self, prior: Prior, tabulate: bool = True) -> None:
+    def __init__(self, prior: Prior) -> None:
         self.prior = prior
-        self.tabulate = tabulate
         form = closed_form(prior)
         self._form = None if form is None else np.array(form)
 
@@ -124,8 +135,7 @@ class Concentration(Update[Any]):
         """Draw α by slice sampling."""
         state.hyper["alpha"] = alpha = self._drawn(state)
         state.tables = state.tables._replace(alpha=alpha)
-        if self.tabulate:
-            state.tables = tables_again(state)
+        state.tables = tables_again(state)
         return NO_INFO
 
     def _drawn(self, state: State[Any]) -> float:
