@@ -208,8 +208,9 @@ class Toward(Block):
         far = np.linalg.norm(away, axis=2, keepdims=True)
         there = far[:, :, 0] <= 0.0
         ahead[:, :, ~moving] = np.where(there, 1.0, -np.inf)[:, :, None]
-        best = ahead >= ahead.max(axis=2, keepdims=True) - _TIE * far
-        return np.asarray(best / best.sum(axis=2, keepdims=True))
+        best = np.greater_equal(ahead, ahead.max(axis=2, keepdims=True) - _TIE * far, out=ahead)
+        best /= (best @ np.ones(len(steps)))[:, :, None]
+        return np.asarray(best)
 
     def picture(self, number: int) -> Picture:
         """Its goal."""
