@@ -174,7 +174,7 @@ def twin_masses(masses, counts, kind_of, total, rng):
             for seated in range(n):
                 alone = seated == 0 or rng.random() * (shape + seated) < shape
                 n_tables[kind_of[j]] += alone
-    drawn = np.array([rng.standard_gamma(n) for n in n_tables])
+    drawn = np.array([sum(rng.standard_exponential() for _ in range(n)) for n in n_tables])
     return drawn / drawn.sum()
 
 

@@ -86,7 +86,9 @@ def collapsed_behaviours(
     last, the masses of the kinds and α are drawn too, unless `masses` or `form` are empty: see
     `onlooker.gibbs.concentrations`. Returns ``ln α`` and the shares by kind.
     """
-    n_actions, by_kind = counts.cluster.shape[1], tables.by_kind.copy()
+    n_actions, by_kind = counts.cluster.shape[1], np.empty(len(tables.by_kind))
+    for q in range(len(by_kind)):
+        by_kind[q] = tables.by_kind[q]
     log_alpha = np.log(tables.alpha)
     order = _by_label(labels, len(counts.size))
     base_total = np.empty(len(base.sums))
@@ -94,7 +96,8 @@ def collapsed_behaviours(
         if done > 0 and len(masses) > 0:
             n = n_actions * np.exp(log_alpha)
             draw_masses(masses, counts.cluster, counts.total, tables.kind, sizes, n, rng)
-            by_kind[:] = n_actions * masses / sizes
+            for q in range(len(by_kind)):
+                by_kind[q] = n_actions * masses[q] / sizes[q]
         if done > 0 and len(form) > 0:
             log_alpha = draw_log_alpha(
                 log_alpha, by_kind, tables.kind, counts.cluster, counts.total, form, rng
