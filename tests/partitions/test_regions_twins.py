@@ -103,7 +103,7 @@ def test_without_room_for_its_controllers_a_sweep_reports_under_the_same_names()
     chain, _ = make_pair(0)
     chain.sweep()
     names = set(chain.info)
-    chain.state.partition.adapted[1] = 1.0
+    chain.state.partition.adapted[1] = 0.0
     infos = chain.sweep()
     assert not infos["carried"]["done"]
     assert set(chain.info) == names

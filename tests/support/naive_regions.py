@@ -398,7 +398,7 @@ class NaiveRegions:
         if len(set(self.labels)) > self.n_slots:
             return
         self.draw_controllers()
-        if carried and "scale" in self.prior:
+        if carried and "scale" in self.prior and self.rng.random() < 0.5:
             self.carry()
             self.draw_reach()
         self.draw_links()

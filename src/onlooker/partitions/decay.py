@@ -66,6 +66,10 @@ class Decay:
         """``ln g``."""
         return np.log(self.g(distance))
 
+    def log_g_sum(self, distance: Array) -> float:
+        """``Σ ln g``."""
+        return float(self.log_g(distance).sum())
+
     def radius(self, tolerance: float) -> float:
         """The distance beyond which ``g`` is below `tolerance`."""
         raise NotImplementedError
@@ -107,6 +111,10 @@ class GaussianDecay(Decay):
     def log_g(self, distance: Array) -> Array:
         """``ln g``."""
         return -((distance / self.known_scale) ** 2)
+
+    def log_g_sum(self, distance: Array) -> float:
+        """``Σ ln g``."""
+        return -float(distance @ distance) / self.known_scale**2
 
     def radius(self, tolerance: float) -> float:
         """Where ``g`` meets `tolerance`."""

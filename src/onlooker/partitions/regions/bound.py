@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,7 @@ _NARROWEST = 4
 _DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wider
 _LONGEST = 10.0  # step of `carry` on the grid, before tuning
 _MAX_LONGEST = 60.0
+_OFTEN = 0.5  # share of sweeps with a carry
 _ACCEPTED = 0.35  # share of carries that tuning aims at
 _SPARE = 6  # free controllers that `Summed` has, more or less
 _FORGET = 0.1  # controllers that tuning takes away again in a sweep
@@ -137,7 +139,7 @@ class BoundRegions(Bound[Sharing]):
         lengths, n_self = self.lengths(state)
         return float(
             n_self * math.log(nu)
-            + self.scales.at(index).decay.log_g(lengths).sum()
+            + self.scales.at(index).decay.log_g_sum(lengths)
             - log_link_normaliser(nu, self.scales.sums(index))
             + log_partition(state.hyper["gamma"], state.partition.n_regions)
         )
@@ -315,7 +317,7 @@ class ScaleAndSelfLink(Update[Sharing]):
                 point.log_prior
                 + self.log_prior_nu(other)
                 + n_self * math.log(other)
-                + float(point.decay.log_g(lengths).sum())
+                + point.decay.log_g_sum(lengths)
                 - log_link_normaliser(other, scales.sums(index))
             )
         drawn = draw_log(np.array(log_weights), len(found), rng.random())
@@ -343,6 +345,7 @@ class Summed(Update[Sharing]):
     """
 
     name = "summed"
+    no_carry: ClassVar[Info] = NO_INFO
 
     def __init__(self, bound: BoundRegions, reach: ScaleAndSelfLink) -> None:
         self.bound = bound
@@ -352,12 +355,12 @@ class Summed(Update[Sharing]):
         """Draw everything but γ and the concentration."""
         n_slots = int(state.partition.adapted[1])
         if state.n_used > n_slots:
-            return {"done": 0.0, "accepted": 0.0}
+            return {"done": 0.0, **self.no_carry}
         while len(state.counts.size) < n_slots:
             _grow(state)
         controllers = controllers_for(n_slots, state.counts.cluster, state.tables, state.rng)
         fit = _fit(state, log_fits(controllers, state.data))
-        accepted = self._carry(state, fit, n_slots)
+        carry = self._carry(state, fit, n_slots)
         self._links(state, fit, n_slots, self.bound.index(state), state.hyper["nu"])
         self.reach(state)
         members, first = _regions_of(state.partition.link)[1:3]
@@ -378,11 +381,11 @@ class Summed(Update[Sharing]):
             state.actions, state.labels, state.counts, state.data, controllers, state.rng
         )
         _settle(state)
-        return {"done": 1.0, "accepted": accepted}
+        return {"done": 1.0, **carry}
 
-    def _carry(self, state: State[Sharing], fit: Fit, n_slots: int) -> float:
-        """What comes before the links; returns the chance that it had."""
-        return 0.0
+    def _carry(self, state: State[Sharing], fit: Fit, n_slots: int) -> Info:
+        """What comes before the links."""
+        return self.no_carry
 
     def _links(
         self,
@@ -422,16 +425,20 @@ class Summed(Update[Sharing]):
 
 
 class Carried(Summed):
-    """The same, after another scale was tried that all links are carried along to."""
+    """The same, after another scale was tried that all links are carried along to.
+
+    In every other sweep or so: scales move faster than all else, also then.
+    """
 
     name = "carried"
+    no_carry: ClassVar[Info] = {"tried": 0.0, "accepted": 0.0}
 
-    def _carry(self, state: State[Sharing], fit: Fit, n_slots: int) -> float:
-        if self.bound.scales.prior is None:
-            return 0.0
+    def _carry(self, state: State[Sharing], fit: Fit, n_slots: int) -> Info:
+        if self.bound.scales.prior is None or state.rng.random() >= _OFTEN:
+            return self.no_carry
         chance = self._try_scale(state, fit, n_slots)
         self.reach(state)
-        return chance
+        return {"tried": 1.0, "accepted": chance}
 
     def _try_scale(self, state: State[Sharing], fit: Fit, n_slots: int) -> float:
         """Another scale, and all links with it, accepted or not; returns the chance it had.
@@ -469,7 +476,7 @@ class Carried(Summed):
 
     def adapt(self, state: State[Sharing], info: Info) -> None:
         """Steps of a length that a good third of them is accepted."""
-        if info["done"]:
+        if info["tried"]:
             longest = state.partition.adapted[0] * math.exp(0.1 * (info["accepted"] - _ACCEPTED))
             state.partition.adapted[0] = min(max(longest, 1.0), _MAX_LONGEST)
 
