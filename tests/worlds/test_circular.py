@@ -92,6 +92,8 @@ def test_rollout_starts_where_it_is_told():
 def test_bad_worlds_are_refused_by_name():
     with pytest.raises(ValueError, match="spread=2 needs at least 5 actions"):
         CircularMotion(n_actions=4, spread=2)
+    with pytest.raises(ValueError, match=r"n_sectors must be at most 2\*\*52"):
+        CircularMotion(n_sectors=10**400)
     with pytest.raises(ValueError, match="radius"):
         CircularMotion(radius=-1.0)
     with pytest.raises(ValueError, match="states must be"):
