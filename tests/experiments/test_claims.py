@@ -118,7 +118,7 @@ def test_claims_of_robustness_follow_slopes_and_spreads():
     assert verdicts(rising()) == [True] * 3
     assert "ddCRP +0.099, " in rising()[0].evidence
     assert verdicts(rising(**{MAX_MARGIN: 0.05})) == [False, False, True]
-    assert verdicts(rising(**{"ddCRP": 0.6})) == [False, False, True]
+    assert verdicts(rising(ddCRP=0.6)) == [False, False, True]
     assert verdicts(rising(spread=0.003)) == [True, True, False]
 
 

@@ -46,7 +46,6 @@ def main(part):
     """
     warnings.simplefilter("ignore")
     from golden.runs import COMPASS, cases, ring, ring_walks, walks
-
     from onlooker import Problem, sample
     from onlooker.anomaly import score
     from onlooker.partitions import Regions
