@@ -57,6 +57,12 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, mode):
     assert [*seen, stat.S_IMODE(file.stat().st_mode)] == [mode, mode]
 
 
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127], ids=["ASCII", "two bytes each"])
+def test_a_name_may_be_as_long_as_the_disk_allows(tmp_path, name):
+    write_atomically(tmp_path / name, lambda file: file.write(b"new"))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_a_new_file_has_the_mode_that_others_get(tmp_path):
     (tmp_path / "usual").write_bytes(b"")
     write_atomically(tmp_path / "file", content(b"new"))
