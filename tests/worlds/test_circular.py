@@ -31,6 +31,11 @@ def test_the_radius_itself_is_inside():
     np.testing.assert_array_equal(world.regions([[3.0, 4.0], [5.0, 0.0], [5.01, 0.0]]), [1, 0, 8])
 
 
+def test_a_policy_is_judged_at_every_whole_point_within_ten_of_the_origin():
+    points = {tuple(point) for point in CircularMotion().coordinates.tolist()}
+    assert points == {(x, y) for x in range(-10, 11) for y in range(-10, 11)}
+
+
 def test_sixteen_regions_have_sixteen_or_fewer_policies():
     world = CircularMotion()
     regions = world.regions(world.coordinates)
