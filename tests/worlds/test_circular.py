@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from onlooker.worlds import CircularMotion, circular_expert
+from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
 
 def polar(radius: float, degrees: float) -> list[list[float]]:
@@ -29,6 +29,21 @@ def test_the_expert_turns_left_inside_the_radius_and_right_outside(sector, off_c
 def test_the_radius_itself_is_inside():
     world = CircularMotion()
     np.testing.assert_array_equal(world.regions([[3.0, 4.0], [5.0, 0.0], [5.01, 0.0]]), [1, 0, 8])
+
+
+def test_the_world_of_the_paper_is_the_default():
+    world = CircularMotion()
+    angles = np.deg2rad(15 * np.arange(24))
+    np.testing.assert_allclose(world.dynamics.steps, np.c_[np.cos(angles), np.sin(angles)])
+    assert (world.dynamics.sigma, world.n_sectors, world.radius, world.spread) == (0.2, 8, 5.0, 1)
+    np.testing.assert_array_equal(
+        world.policy([[4.0, 0.0]]), circular_expert([[4.0, 0.0]], n_actions=24)
+    )
+    grid = GridWorld()
+    assert (grid.n_states, grid.n_actions) == (21**2, 8)
+    same = GridWorld(21, 8, step=1.0, sigma=1.0, radius=5.0, n_sectors=8)
+    np.testing.assert_array_equal(grid.dynamics.toarray(), same.dynamics.toarray())
+    np.testing.assert_array_equal(grid.policy(), same.policy())
 
 
 def test_a_policy_is_judged_at_every_whole_point_within_ten_of_the_origin():
