@@ -150,9 +150,11 @@ def test_slices_and_masks_select_trajectories():
     assert demos[[True, False, True]] == demos[[0, 2]]
     assert demos[pd.Series([True, False, True])] == demos[[0, 2]]
     assert demos[-1].tolist() == [5, 5, 5]
+    assert demos[[0, 2], ...] == demos[[0, 2]]  # as scikit-learn writes it
+    assert demos[0, ...].tolist() == demos[0].tolist()
 
 
-@pytest.mark.parametrize("index", [3, -4, [], [7], [True, False], [[0, 1]], None, "a", 1.0])
+@pytest.mark.parametrize("index", [3, -4, [], [7], [True, False], [[0, 1]], None, "a", 1.0, (0, 1)])
 def test_an_index_that_selects_nothing_whole_is_refused(index):
     with pytest.raises(IndexError):
         ragged()[index]

@@ -57,6 +57,34 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, mode):
     assert [*seen, stat.S_IMODE(file.stat().st_mode)] == [mode, mode]
 
 
+@pytest.mark.parametrize("left", ["a file", "a link"])
+def test_what_a_dead_process_left_is_in_nobodys_way(tmp_path, left):
+    """It had the number that this process has; or someone guessed it, and set a trap."""
+    file, victim = tmp_path / "file", tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    leftover = []
+
+    def look(handle):
+        leftover.extend(path for path in tmp_path.iterdir() if path != victim)
+
+    write_atomically(file, look)
+    file.unlink()
+    if left == "a link":
+        leftover[0].symlink_to(victim)
+    else:
+        leftover[0].write_bytes(b"half")
+    write_atomically(file, content(b"new"))
+    assert file.read_bytes() == b"new"
+    assert victim.read_bytes() == b"precious"
+    assert sorted(tmp_path.iterdir()) == [file, victim]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127], ids=["ASCII", "two bytes each"])
+def test_a_name_may_be_as_long_as_the_disk_allows(tmp_path, name):
+    write_atomically(tmp_path / name, lambda file: file.write(b"new"))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_a_new_file_has_the_mode_that_others_get(tmp_path):
     (tmp_path / "usual").write_bytes(b"")
     write_atomically(tmp_path / "file", content(b"new"))

@@ -23,7 +23,7 @@ from onlooker.partitions import (
     Regions,
     Uniform,
 )
-from onlooker.worlds import CircularMotion, GridWorld
+from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
 PROBLEM = plane_problem()
 COMPASS, FINE = DisplacementDynamics.compass(4), DisplacementDynamics.compass(10**5)
@@ -128,6 +128,11 @@ def test_a_million_chains_are_refused(laptop):
         (lambda: GridWorld(3).rollout(2, 10**10), "2 trajectories of 10,000,000,000 states"),
         (lambda: GridWorld(10**4), "a grid of 10,000 × 10,000 states with 8 actions"),
         (lambda: GridWorld(5, 10**8), "a grid of 5 × 5 states with 100,000,000 actions"),
+        (lambda: GridWorld(5, sigma=10**11), "steps across 600,000,000,006 states"),
+        (
+            lambda: circular_expert(LONG, n_actions=10**7),
+            "the policy at 10,000 points with 10,000,000 actions",
+        ),
         (
             lambda: ExpectationMaximization(COMPASS, n_controllers=10**9).fit([WALK]),
             "n_controllers=1,000,000,000",
@@ -136,8 +141,17 @@ def test_a_million_chains_are_refused(laptop):
 )
 def test_large_numbers_are_refused_by_name(ask, told, laptop):
     before = peak_memory()
-    with pytest.raises(ValueError, match=f"^{told} would take about .*choose (a )?(fewer|smaller)"):
+    remedy = "(choose|ask at) (a )?(fewer|smaller)"
+    with pytest.raises(ValueError, match=f"^{told} would take about .*{remedy}"):
         ask()
+    assert peak_memory() - before < 10**8
+
+
+def test_a_billion_sectors_take_no_more_memory_than_eight():
+    before = peak_memory()
+    world = CircularMotion(n_sectors=10**9)
+    np.testing.assert_array_equal(world.regions([[0.0, 1.0], [0.0, 8.0]]), [250e6, 1250e6])
+    np.testing.assert_array_equal(world.policy([[1.0, 0.0]]).nonzero()[1], [5, 6, 7])
     assert peak_memory() - before < 10**8
 
 

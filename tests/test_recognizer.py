@@ -1,6 +1,7 @@
 """The estimator: scikit-learn's tools work on it."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import onlooker
-from onlooker import Demonstrations, PolicyRecognizer
+from onlooker import Demonstrations, PolicyRecognizer, sample
 from onlooker.defaults import default_model
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import DistanceDependent, GaussianDecay, Mixing, Potts
@@ -78,6 +79,15 @@ def test_what_is_left_out_is_the_default_model():
     assert fitted.posterior_.problem.behaviours == model.problem.behaviours
     assert fitted.notes_ == model.notes
     assert fitted.get_params()["partition"] is None
+
+
+def test_what_is_no_part_of_the_model_has_the_defaults_of_sample():
+    estimator, function = (signature(of).parameters for of in (PolicyRecognizer, sample))
+    shared = estimator.keys() & function.keys()
+    assert {"thin", "collapsed", "resume", "max_minutes"} <= shared
+    for name in shared - {"progress"}:  # an estimator is quiet
+        if estimator[name].default is not None:  # None: as the data ask for
+            assert estimator[name].default == function[name].default, name
 
 
 def test_what_is_given_is_kept():

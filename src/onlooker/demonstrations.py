@@ -125,11 +125,9 @@ class Demonstrations:
 
     def __getitem__(self, index: Any) -> Any:
         """One trajectory for an integer; a `Demonstrations` for a slice, a list or a mask."""
-        if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis:
-            index = index[0]  # scikit-learn indexes rows as `X[rows, ...]`
         if isinstance(index, int | np.integer):
             return self._trajectory(int(index))
-        chosen = np.asarray(np.arange(len(self))[index])
+        chosen = np.asarray(np.arange(len(self))[index])  # scikit-learn writes `X[rows, ...]`
         if chosen.ndim == 0:
             return self._trajectory(int(chosen))
         if chosen.ndim > 1:

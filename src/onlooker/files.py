@@ -39,7 +39,7 @@ def write_atomically(
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {path.parent} to write {path.name} to")
     mode = stat.S_IMODE(path.stat().st_mode) if path.is_file() and not path.is_symlink() else None
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")  # names have a longest, too
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # of a dead process that had our number, or a trap
     try:

@@ -11,7 +11,8 @@ from toy_experiment import TOY, ToyConfig
 
 from onlooker.experiments import runner
 from onlooker.experiments.experiment import Comparison, Reference, all_of, cell, compare, smaller
-from onlooker.experiments.results import comparison_table, reproduce
+from onlooker.experiments.results import _minutes, comparison_table, reproduce
+from onlooker.experiments.runner import Finished
 
 
 def made(config, folder, **options):
@@ -126,6 +127,11 @@ def test_the_record_holds_configuration_seed_versions_and_minutes(whole):
     assert (info["seed"], info["runs"], info["failed"]) == (0, 6, [])
     assert {"onlooker", "numpy", "numba"} <= set(info["versions"])
     assert info["processor_minutes"] > 0
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [([90.0, 60.0], 2.5), ([60.0, None], None)])
+def test_minutes_are_of_all_runs_or_not_told(seconds, minutes):
+    assert _minutes([Finished(k, [], one) for k, one in enumerate(seconds)]) == minutes
 
 
 def test_table_figure_and_comparison_are_written(whole):

@@ -33,6 +33,12 @@ def test_a_compass_without_a_step_takes_a_typical_one_and_a_fifth_of_it_as_noise
     np.testing.assert_array_equal(dynamics.log_likelihood(*there), expected.log_likelihood(*there))
 
 
+def test_a_compass_has_the_sixteen_points_that_have_names_unless_told_otherwise():
+    np.testing.assert_allclose(
+        made(TRACK, kind="compass").steps, DisplacementDynamics.compass(16, 2.0, 0.4).steps
+    )
+
+
 @pytest.mark.parametrize("name", ["table.npy", "one.npz", "two.npz"])
 def test_a_table_is_read_from_any_numpy_file(name, tmp_path):
     np.save(tmp_path / "table.npy", RING)

@@ -9,6 +9,7 @@ from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick
 
 from onlooker import Problem, sample
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.sampling import _n_threads
 from onlooker.warnings import ChainFailedWarning
 
 PROBLEM = plane_problem()
@@ -170,3 +171,12 @@ def test_large_problems_get_wider_integers():
     posterior = quick(problem, PRIORS["static"], draws=2)
     assert posterior.labels.dtype == posterior.actions.dtype == np.int16
     assert posterior.labels.max() == 199
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "chains", "threads"),
+    [(None, 8, 3), (-1, 8, 3), (None, 2, 2), (1, 8, 1), (5, 8, 5), (16, 8, 8)],
+)
+def test_chains_share_the_cores_that_this_process_may_use(n_jobs, chains, threads, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 2, 5}, raising=False)
+    assert _n_threads(n_jobs, chains) == threads

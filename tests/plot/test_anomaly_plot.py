@@ -85,5 +85,11 @@ def test_p_values_climb_to_one(ax):
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [0, 0.25, 0.5, 0.75, 1, 1])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
     np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0], [1, 1]])  # as right ones do
+    plot_anomaly.p_values([0.5, 0.5], ax)
+    assert len(ax.lines) == 3  # right ones and their band are drawn once
+    (band,) = ax.collections
+    edge = band.get_paths()[0].vertices
+    above = edge[np.isclose(edge[:, 0], 0.2), 1].max() - 0.2
+    assert above == pytest.approx(0.624, abs=0.001)  # tables of Kolmogorov and Smirnov: n = 4, 5 %
     with pytest.raises(ValueError, match="values holds no p-value"):
         plot_anomaly.p_values([], ax)

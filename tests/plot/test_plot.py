@@ -194,6 +194,10 @@ def test_a_rose_has_one_petal_an_action(polar):
     plot.rose(policy, ANGLES, polar, low=policy / 2, high=policy * 1.5, reference=[0, 0, 0, 1])
     heights = [bar.get_height() for bar in polar.patches]
     assert heights == pytest.approx([0.1, 0.2, 0.3, 0.4, 1.0])
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in polar.patches]
+    np.testing.assert_allclose(middles, [*ANGLES, ANGLES[3]], atol=1e-12)
+    assert sum(bar.get_width() for bar in polar.patches[:4]) < 2 * np.pi  # none over its neighbour
+    assert polar.patches[4].get_width() == pytest.approx(2 * np.pi / 4)
     ends = [segment[:, 1] for segment in polar.collections[0].get_segments()]
     np.testing.assert_allclose(ends, np.c_[policy / 2, policy * 1.5])
 

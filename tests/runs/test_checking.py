@@ -18,6 +18,7 @@ from onlooker.files import DamagedFileError, parse_json, read_array, read_arrays
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
 from onlooker.inference.unseen import Unseen
+from onlooker.partitions import ChineseRestaurant
 from onlooker.runs import checking
 from onlooker.runs.checking import check_state
 
@@ -178,6 +179,27 @@ def test_draws_that_no_chain_makes_are_refused(saved, tmp_path, name, change):
     rewrite(path, put)
     with pytest.raises(DamagedFileError, match=re.escape(str(path))):
         Posterior.load(path)
+
+
+@pytest.mark.parametrize("problem", ["plane", "noisy"])
+def test_a_run_without_one_of_its_arrays_is_refused_or_answers_all_the_same(problem, tmp_path):
+    path = tmp_path / "run.npz"
+    quick(PROBLEMS[problem](), ChineseRestaurant()).save(path)
+    whole = path.read_bytes()
+    with np.load(path) as archive:
+        names = archive.files
+    refused = set()
+    for name in names:
+        path.write_bytes(whole)
+        rewrite(path, lambda arrays, name=name: arrays.pop(name))
+        try:
+            posterior = Posterior.load(path)
+        except DamagedFileError:
+            refused.add(name)
+        else:
+            posterior.policy()
+            posterior.summary()
+    assert {"header", "draws.labels", "draws.actions", "draws.hyper.alpha"} <= refused
 
 
 def test_long_draws_are_checked_piece_by_piece(monkeypatch):

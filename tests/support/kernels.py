@@ -40,9 +40,15 @@ def compile_all():
 
 
 def main(part):
-    """Sample the golden runs of one kind of prior, and ask what posteriors are asked most."""
+    """Sample the golden runs of one kind of prior, and ask what posteriors are asked most.
+
+    Those with links go with runs of the default model.
+    """
     warnings.simplefilter("ignore")
-    from golden.runs import cases
+    from golden.runs import COMPASS, cases, ring, ring_walks, walks
+    from onlooker import Problem, sample
+    from onlooker.anomaly import score
+    from onlooker.partitions import Regions
 
     for name, make in cases():
         if ("ddcrp" in name) == (part == "links"):
@@ -50,6 +56,11 @@ def main(part):
     posterior.policy(posterior.problem.states[:2], interval=0.9)
     if part == "labels":
         posterior.partition()
+        return
+    for trajectories, dynamics in ((walks(4, 15, 3), COMPASS), (ring_walks(), ring())):
+        problem = Problem.from_demonstrations(trajectories, dynamics)
+        posterior = sample(problem, Regions(), draws=4, tune=4, chains=1, progress=False)
+        score(posterior, trajectories, n_replicates=10)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from onlooker.worlds import CircularMotion, circular_expert
+from onlooker.worlds import CircularMotion, GridWorld, circular_expert
 
 
 def polar(radius: float, degrees: float) -> list[list[float]]:
@@ -29,6 +29,26 @@ def test_the_expert_turns_left_inside_the_radius_and_right_outside(sector, off_c
 def test_the_radius_itself_is_inside():
     world = CircularMotion()
     np.testing.assert_array_equal(world.regions([[3.0, 4.0], [5.0, 0.0], [5.01, 0.0]]), [1, 0, 8])
+
+
+def test_the_world_of_the_paper_is_the_default():
+    world = CircularMotion()
+    angles = np.deg2rad(15 * np.arange(24))
+    np.testing.assert_allclose(world.dynamics.steps, np.c_[np.cos(angles), np.sin(angles)])
+    assert (world.dynamics.sigma, world.n_sectors, world.radius, world.spread) == (0.2, 8, 5.0, 1)
+    np.testing.assert_array_equal(
+        world.policy([[4.0, 0.0]]), circular_expert([[4.0, 0.0]], n_actions=24)
+    )
+    grid = GridWorld()
+    assert (grid.n_states, grid.n_actions) == (21**2, 8)
+    same = GridWorld(21, 8, step=1.0, sigma=1.0, radius=5.0, n_sectors=8)
+    np.testing.assert_array_equal(grid.dynamics.toarray(), same.dynamics.toarray())
+    np.testing.assert_array_equal(grid.policy(), same.policy())
+
+
+def test_a_policy_is_judged_at_every_whole_point_within_ten_of_the_origin():
+    points = {tuple(point) for point in CircularMotion().coordinates.tolist()}
+    assert points == {(x, y) for x in range(-10, 11) for y in range(-10, 11)}
 
 
 def test_sixteen_regions_have_sixteen_or_fewer_policies():
@@ -92,6 +112,8 @@ def test_rollout_starts_where_it_is_told():
 def test_bad_worlds_are_refused_by_name():
     with pytest.raises(ValueError, match="spread=2 needs at least 5 actions"):
         CircularMotion(n_actions=4, spread=2)
+    with pytest.raises(ValueError, match=r"n_sectors must be at most 2\*\*52"):
+        CircularMotion(n_sectors=10**400)
     with pytest.raises(ValueError, match="radius"):
         CircularMotion(radius=-1.0)
     with pytest.raises(ValueError, match="states must be"):

@@ -68,7 +68,7 @@ class _Points:
     segment: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     n_tracks: int = 0
-    n_routes: int = 0
+    has_routes: bool = False
     _open: list[str] = field(default_factory=list)
     _text: list[str] = field(default_factory=list)
     _title: str = ""
@@ -107,7 +107,7 @@ class _Points:
             self.n_tracks += 1
             self._title = f"track {self.n_tracks}"
         elif tag == "rte":
-            self.n_routes += 1
+            self.has_routes = True
         elif tag == "trkseg":
             self.names.append(self._title)
         elif tag == "trkpt":
@@ -158,7 +158,7 @@ class _Points:
     def table(self) -> Table:
         """The points as a table; times only if any point has one."""
         if not self.lon:
-            routes = " (it has routes, which are plans, not tracks)" if self.n_routes else ""
+            routes = " (it has routes, which are plans, not tracks)" if self.has_routes else ""
             raise ValueError(f"{self.name} holds no track point{routes}")
         timeless = np.array([moment is None for moment in self.time])
         times = None

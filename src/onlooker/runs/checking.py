@@ -22,7 +22,7 @@ from onlooker.partitions.base import Bound, PartitionPrior
 from onlooker.problem import Problem
 from onlooker.reading.states import UNSEEN, between_seen
 
-_EVERY = ("labels", "log_joint")
+_EVERY = ("labels", "log_joint", "hyper.alpha")
 _LEAST, _MOST = 1e-150, 1e150  # hyper-parameters whose squares are numbers
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.checks import Array, positive_integer, positive_number
+from onlooker.checks import Array, positive_integer, positive_number, require_memory
 from onlooker.demonstrations import Demonstrations, as_real_states
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.dynamics.rollout import roll_out, walk_size
@@ -50,7 +50,7 @@ class CircularMotion:
         sigma: float = 0.2,
     ) -> None:
         self.n_actions = positive_integer("n_actions", n_actions)
-        self.n_sectors = positive_integer("n_sectors", n_sectors)
+        self.n_sectors = _check_sectors(n_sectors)
         self.radius = positive_number("radius", radius)
         self.spread = _check_spread(spread, self.n_actions)
         self.dynamics = DisplacementDynamics.compass(self.n_actions, step=step, sigma=sigma)
@@ -136,7 +136,9 @@ def circular_expert(
 ) -> Array:
     """Action probabilities, shape (n, n_actions), of the circling expert at points of the plane."""
     xy = _plane(states)
-    best = _best_actions(xy, n_actions, n_sectors, radius)
+    best = _best_actions(xy, n_actions, _check_sectors(n_sectors), radius)
+    what = f"the policy at {len(xy):,} points with {n_actions:,} actions"
+    require_memory(8 * len(xy) * n_actions, what, "ask at fewer points at a time")
     policy = np.zeros((len(xy), n_actions))
     width = 2 * _check_spread(spread, n_actions) + 1
     for shift in range(-spread, spread + 1):
@@ -146,12 +148,11 @@ def circular_expert(
 
 def _best_actions(xy: Array, n_actions: int, n_sectors: int, radius: float) -> Array:
     """The action nearest to the tangent at the middle of the sector; the first of two as near."""
-    region = np.arange(2 * n_sectors)
+    region = _regions(xy, n_sectors, radius)
     turn = np.where(region < n_sectors, 0.25, -0.25)
     # In units of one action; the nudge settles exact halves against rounding.
     target = ((region % n_sectors) / n_sectors + turn) * n_actions
-    best = np.ceil(target - 0.5 - 1e-9).astype(np.int64) % n_actions
-    return np.asarray(best[_regions(xy, n_sectors, radius)])
+    return np.asarray(np.ceil(target - 0.5 - 1e-9).astype(np.int64) % n_actions)
 
 
 def _regions(xy: Array, n_sectors: int, radius: float) -> Array:
@@ -165,6 +166,13 @@ def _plane(states: Any) -> Array:
     if xy.ndim != 2 or xy.shape[1] != 2 or xy.dtype.kind not in "iuf":
         raise ValueError(f"states must be (n, 2) numbers, points of the plane; got {xy.shape}")
     return as_real_states("states", xy)
+
+
+def _check_sectors(n_sectors: int) -> int:
+    n_sectors = positive_integer("n_sectors", n_sectors)
+    if n_sectors > 2**52:
+        raise ValueError(f"n_sectors must be at most 2**52, what floats can tell; got {n_sectors}")
+    return n_sectors
 
 
 def _check_spread(spread: int, n_actions: int) -> int:

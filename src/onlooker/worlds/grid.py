@@ -73,7 +73,6 @@ class GridWorld:
         self.reward: Array | None = None
         if expert is None:
             radius = positive_number("radius", radius)
-            n_sectors = positive_integer("n_sectors", n_sectors)
             expert = circular_expert(
                 self.coordinates,
                 n_actions=n_actions,
@@ -199,6 +198,7 @@ def grid_dynamics(
     entries = n_actions * (size * min(2 * reach + 1, size)) ** 2
     what = f"a grid of {size:,} × {size:,} states with {n_actions:,} actions"
     require_memory(24 * entries, what, "choose a smaller one")
+    require_memory(48 * size * reach, f"steps across {reach:,} states", "choose smaller ones")
     angles = 2 * np.pi * np.arange(n_actions) / n_actions
     along_x = [_axis_table(size, step * np.cos(angle), sigma, reach) for angle in angles]
     along_y = [_axis_table(size, step * np.sin(angle), sigma, reach) for angle in angles]
