@@ -194,8 +194,8 @@ def set_aside(
         n_aside = round(share * len(names))
         if share > 0 and not 0 < n_aside < len(names):
             raise SettingError(
-                f"cannot set aside {share:.0%} of {counted(len(names), 'trajectory')}: give "
-                "another share, or 0 for none, by ",
+                f"cannot set aside {100 * share:.0f} % of {counted(len(names), 'trajectory')}: "
+                "give another share, or 0 for none, by ",
                 Setting("hold_out"),
             )
         rng = np.random.default_rng([_options_seed(model), len(names)])
