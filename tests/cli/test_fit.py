@@ -195,6 +195,23 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     assert scored.exit_code == 0, scored.output
 
 
+@pytest.mark.parametrize(("states", "noted"), [("lat,lon", True), ("lon,lat", False)])
+def test_a_latitude_in_the_place_of_the_longitude_is_noted(tmp_path, states, noted):
+    path = tmp_path / "walk.csv"
+    path.write_text("lon,lat\n" + "".join(f"{11 + 0.01 * t},{48 + 0.01 * t}\n" for t in range(9)))
+    said = []
+
+    def notify(text):
+        said.append(text)
+        if text.startswith("Actions"):
+            raise InterruptedError  # the rest would take a while
+
+    model = Model(data={"states": states.split(","), "geographic": True})
+    with pytest.raises(InterruptedError):
+        fit(path, model, tmp_path / "run", resume=False, notify=notify)
+    assert any("other way round: --states lon,lat" in text for text in said) == noted
+
+
 def test_gpx_files_are_geographic_without_being_told(tmp_path):
     points = "".join(
         f'<trkpt lon="{11 + 0.001 * t}" lat="{48 + 0.0007 * (t % 3)}">'

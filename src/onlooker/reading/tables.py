@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.checks import Array, require_memory
+from onlooker.checks import Array, Setting, SettingError, require_memory
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tracks import Cleaning, Table, Tracks
 
@@ -33,7 +33,7 @@ def column_names(
             raise TypeError(f"a column is named by one string, got {name!r}")
     twice = next((name for k, name in enumerate(state_columns) if name in state_columns[:k]), None)
     if twice is not None:
-        raise ValueError(f"states names column {twice!r} twice")
+        raise SettingError(Setting("states"), f" names column {twice!r} twice")
     if trajectory in state_columns and trajectory is not None:
         raise ValueError(
             f"column {trajectory!r} tells trajectories apart: as a part of the state it would be "
