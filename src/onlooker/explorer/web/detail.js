@@ -113,9 +113,9 @@
     const words = el("p", { id: "step-words" }, stepWords(run, path, t));
     put(box, form,
       judged(run, k),
-      el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} ${rare}.`),
+      el("p", {}, `${odd === 0 ? "None" : odd} of its ${path.surprise.length} steps ${odd < 2 ? "is" : "are"} ${rare}.`),
       chart, el("div", { class: "controls" }, el("label", { class: "long" }, "Step", slider)), words,
-      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: the expected surprise at that state; orange: more surprising than 98 % of simulated steps." : "Dashed: 95 % of all steps lie below."} The run was fitted to these very steps, so they look less odd than they are.`));
+      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Short lines: the expected surprise at that state; orange: more surprising than 98 % of simulated steps." : "Dashed: 95 % of all steps lie below."} The run was fitted to these very steps, so they look less odd than they are.`));
     return null;
   };
 
