@@ -194,7 +194,7 @@ def test_summary_tells_data_model_and_trust(folder):
     result = run("summary", folder / "run")
     assert result.exit_code == 0, result.output
     for told in (
-        "6 trajectories, 300 distinct states, 294 transitions.",
+        "6 trajectories, 300 distinct states, 294 steps.",
         "Actions: 16 directions × steps of ",
         "they explain ",
         "Prior: regions (self-link weight ν, sharing γ, length scale of the decay inferred).",
