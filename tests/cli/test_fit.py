@@ -21,6 +21,7 @@ from onlooker.explorer.run import read as read_view
 from onlooker.findings.record import Record, remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.run import fit as fit_tracks
 from onlooker.runs import store
 from onlooker.worlds import CircularMotion
 
@@ -208,7 +209,7 @@ def test_a_latitude_in_the_place_of_the_longitude_is_noted(tmp_path, states, not
 
     model = Model(data={"states": states.split(","), "geographic": True})
     with pytest.raises(InterruptedError):
-        fit(path, model, tmp_path / "run", resume=False, notify=notify)
+        fit_tracks(path, model, tmp_path / "run", resume=False, notify=notify)
     assert any("other way round: --states lon,lat" in text for text in said) == noted
 
 
@@ -383,7 +384,7 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
     ("content", "more", "told"),
     [
         (None, ["--states", "x,z"], "no column 'z'; it has id, t, x, y"),
-        (None, ["--directions", "3", "--model", "nowhere.toml"], "there is no model file .nowhere"),
+        (None, ["--directions", "3", "--model", "nowhere.toml"], "there is no model file 'nowhere"),
         (NAN, [], "line 3 of the file"),
         (NAN, [], "no value of 'x' in row 1"),
         (
