@@ -383,7 +383,7 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
 @pytest.mark.parametrize(
     ("content", "more", "told"),
     [
-        (None, ["--states", "x,z"], "no column 'z'; it has id, t, x, y"),
+        (None, ["--states", "z"], "no column 'z'; it has id, t, x, y"),
         (None, ["--directions", "3", "--model", "nowhere.toml"], "there is no model file 'nowhere"),
         (NAN, [], "line 3 of the file"),
         (NAN, [], "no value of 'x' in row 1"),
