@@ -32,16 +32,16 @@
           run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
           run.regions ? el("p", { class: "caption" }, legend) : null,
           controllers,
-          run.regions && below ? el("p", { class: "caption" }, `${below[0].toUpperCase()}${below.slice(1)}.`) : null),
-        el("div", {},
-          el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${ways}. Prior: ${run.run.prior}.`),
-          run.kinds ? el("p", {}, run.kinds) : null,
+          run.regions && below ? el("p", { class: "caption" }, `${below[0].toUpperCase()}${below.slice(1)}.`) : null,
           el("div", { class: "tiles" },
             tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
             tile(found === null ? "…" : number(found), `${found === 1 ? "controller" : "controllers"} in the consensus partition`),
             tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
             run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
-          )));
+          )),
+        el("div", {},
+          el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${ways}. Prior: ${run.run.prior}.`),
+          run.kinds ? el("p", {}, run.kinds) : null));
       const notes = [...run.notes];
       if (data.unidentifiable > 0) notes.push(`${percent(data.unidentifiable)} of the steps are equally likely under every action: they say nothing about the policy.`);
       if (!source.live) {
