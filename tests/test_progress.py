@@ -49,14 +49,14 @@ def test_a_log_gets_whole_lines_ever_more_rarely(clock, monkeypatch):
             shown.update(done, "3 controllers")
     text = log.getvalue()
     assert text.splitlines() == [
-        "sampling: 2/100 sweeps (2%), 0:02, 1:38 left; 3 controllers",
-        "sampling: 4/100 sweeps (4%), 0:04, 1:36 left; 3 controllers",
-        "sampling: 8/100 sweeps (8%), 0:08, 1:32 left; 3 controllers",
-        "sampling: 16/100 sweeps (16%), 0:16, 1:24 left; 3 controllers",
-        "sampling: 32/100 sweeps (32%), 0:32, 1:08 left; 3 controllers",
-        "sampling: 62/100 sweeps (62%), 1:02, 0:38 left; 3 controllers",
-        "sampling: 92/100 sweeps (92%), 1:32, 0:08 left; 3 controllers",
-        "sampling: 100/100 sweeps (100%), 1:40; 3 controllers",
+        "sampling: 2/100 sweeps (2 %), 0:02, 1:38 left; 3 controllers",
+        "sampling: 4/100 sweeps (4 %), 0:04, 1:36 left; 3 controllers",
+        "sampling: 8/100 sweeps (8 %), 0:08, 1:32 left; 3 controllers",
+        "sampling: 16/100 sweeps (16 %), 0:16, 1:24 left; 3 controllers",
+        "sampling: 32/100 sweeps (32 %), 0:32, 1:08 left; 3 controllers",
+        "sampling: 62/100 sweeps (62 %), 1:02, 0:38 left; 3 controllers",
+        "sampling: 92/100 sweeps (92 %), 1:32, 0:08 left; 3 controllers",
+        "sampling: 100/100 sweeps (100 %), 1:40; 3 controllers",
     ]
     assert "\r" not in text
     assert "\x1b" not in text
@@ -82,7 +82,7 @@ def test_slow_first_sweeps_do_not_make_the_time_left_long(clock, monkeypatch):
             clock[0] += 4 if done <= 8 else 0.2
             shown.update(done)
     text = log.getvalue()
-    assert "8/1000 sweeps (1%), 0:32\n" in text  # too early to say anything
+    assert "8/1000 sweeps (1 %), 0:32\n" in text  # too early to say anything
     at_a_minute = next(line for line in text.splitlines() if ", 1:02" in line)
     assert at_a_minute.endswith("3:31 left")  # at the speed of all the while it were 5:30
 
@@ -107,9 +107,9 @@ def test_a_brief_task_shows_nothing_unless_it_lasts(clock, monkeypatch):
                 clock[0] += step
                 shown.update(done, "consensus")
     assert log.getvalue().splitlines() == [
-        "findings: 1/4 steps (25%), 0:03, 0:09 left; consensus",
-        "findings: 2/4 steps (50%), 0:06, 0:06 left; consensus",
-        "findings: 4/4 steps (100%), 0:12; consensus",
+        "findings: 1/4 steps (25 %), 0:03, 0:09 left; consensus",
+        "findings: 2/4 steps (50 %), 0:06, 0:06 left; consensus",
+        "findings: 4/4 steps (100 %), 0:12; consensus",
     ]
 
 
@@ -123,7 +123,7 @@ def test_a_brief_bar_leaves_no_trace_and_appears_while_one_step_lasts(monkeypatc
         shown._bar.start_t -= 60  # a minute goes by, and nobody says a word
         shown._bar.last_print_t -= 60
         shown.wait()
-        assert "1/4 steps (25%), 01:00" in terminal.getvalue()
+        assert "1/4 steps (25 %), 01:00" in terminal.getvalue()
         assert "diagnostics" in terminal.getvalue()
     assert "\n" not in terminal.getvalue()
     assert not terminal.getvalue().rpartition("\r")[0].rpartition("\r")[2].strip()
@@ -138,11 +138,11 @@ def test_one_long_step_of_a_log_is_not_silent(clock, monkeypatch):
             shown.wait()
         shown.update(4, "consensus")
     assert log.getvalue().splitlines() == [
-        "findings: 0/4 steps (0%), 0:02; diagnostics",
-        "findings: 0/4 steps (0%), 0:04; diagnostics",
-        "findings: 0/4 steps (0%), 0:08; diagnostics",
-        "findings: 0/4 steps (0%), 0:16; diagnostics",
-        "findings: 4/4 steps (100%), 0:30; consensus",
+        "findings: 0/4 steps (0 %), 0:02; diagnostics",
+        "findings: 0/4 steps (0 %), 0:04; diagnostics",
+        "findings: 0/4 steps (0 %), 0:08; diagnostics",
+        "findings: 0/4 steps (0 %), 0:16; diagnostics",
+        "findings: 4/4 steps (100 %), 0:30; consensus",
     ]
 
 
@@ -181,7 +181,7 @@ def test_time_left_leaves_out_what_was_done_before(clock, monkeypatch):
             clock[0] += 360
             shown.advance(1)
     lines = log.getvalue().splitlines()
-    assert lines[0] == "toy: 3/12 runs (25%), 6:00, 54:00 left"
+    assert lines[0] == "toy: 3/12 runs (25 %), 6:00, 54:00 left"
     assert [line.split()[1] for line in lines] == [f"{done}/12" for done in range(3, 13)]
 
 
@@ -189,7 +189,7 @@ def test_a_log_hears_of_the_end_wherever_that_is_but_not_after_an_error(clock, m
     log = screen(monkeypatch)
     with make_progress(True, 1000, "fitting", "iterations") as shown:
         shown.update(7, "loss 0.5")
-    assert log.getvalue() == "fitting: 7/1000 iterations (1%), 0:00; loss 0.5\n"
+    assert log.getvalue() == "fitting: 7/1000 iterations (1 %), 0:00; loss 0.5\n"
     with contextlib.suppress(ArithmeticError), make_progress(True, 10) as shown:
         shown.update(7)
         raise ArithmeticError
@@ -230,7 +230,7 @@ def test_a_terminal_gets_one_live_bar_that_says_what_goes_on(monkeypatch):
     text = terminal.getvalue()
     assert "compiling, once" in before
     assert "sampling" in text.removeprefix(before)
-    assert "20/20 sweeps (100%)" in text
+    assert "20/20 sweeps (100 %)" in text
     assert "left; 5 controllers" in half
     assert ", 4 to 6 controllers" in text
     assert text.count("\n") == 1
@@ -245,9 +245,9 @@ def test_a_remark_has_a_line_of_its_own_and_changes_what_is_to_be_done(clock, mo
         shown.update(15)
         shown.remark("out of time", 15)
     assert log.getvalue().splitlines() == [
-        "sampling: 10/10 sweeps (100%), 0:00",
+        "sampling: 10/10 sweeps (100 %), 0:00",
         "sampling: not yet",
-        "sampling: 15/20 sweeps (75%), 0:00, 0:00 left",
+        "sampling: 15/20 sweeps (75 %), 0:00, 0:00 left",
         "sampling: out of time",
     ]
 
@@ -260,7 +260,7 @@ def test_a_remark_stays_above_the_bar(monkeypatch):
         shown.remark("not yet", 20)
         shown.update(20)
     assert "sampling: not yet\n" in terminal.getvalue()
-    assert "20/20 sweeps (100%)" in terminal.getvalue()
+    assert "20/20 sweeps (100 %)" in terminal.getvalue()
 
 
 def in_a_notebook(monkeypatch):
@@ -278,7 +278,7 @@ def test_a_notebook_gets_a_live_bar_without_widgets_too(monkeypatch):
         shown.start()
         shown.update(10, "2 controllers")
     assert "compiling, once" in log.getvalue()
-    assert "10/10 sweeps (100%)" in log.getvalue()
+    assert "10/10 sweeps (100 %)" in log.getvalue()
 
 
 def test_a_notebook_with_widgets_gets_one(monkeypatch):

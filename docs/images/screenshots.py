@@ -34,7 +34,7 @@ def shoot(page, path: Path) -> None:
     """What the window shows, in few colours: a small file."""
     page.wait_for_timeout(1000)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def open_page(browser, scheme: str):

@@ -63,7 +63,7 @@ class Demonstrations:
     array([2, 0])
     >>> demos = Demonstrations([[0, -1, 2, 2, -1], [-1, 3]], missing="infer")
     >>> demos
-    Demonstrations(1 trajectory, 4 integer states, 25.0% not seen)
+    Demonstrations(1 trajectory, 4 integer states, 25.0 % not seen)
     >>> demos.split()[0]  # what is left without inference
     array([2, 2])
     """
@@ -151,7 +151,7 @@ class Demonstrations:
 
     def __repr__(self) -> str:
         kind = "integer states" if self.is_discrete else f"states in {self.n_dims} dimensions"
-        unseen = f", {self.hidden.mean():.1%} not seen" if self.has_unseen else ""
+        unseen = f", {100 * self.hidden.mean():.1f} % not seen" if self.has_unseen else ""
         n = "1 trajectory" if len(self) == 1 else f"{len(self)} trajectories"
         return f"Demonstrations({n}, {len(self.states)} {kind}{unseen})"
 

@@ -16,7 +16,7 @@ _JUDGED, _LONG = 10.0, 120.0  # seconds until the time left is judged, and what 
 _EARLY = 0.01  # of all that is to be done: before it, the time left is anybody's guess
 _MARKS, _APART = 5, 1.2  # moments that are remembered: the speed is that of the last half
 _COMPILED = 1.0  # preparations that took longer than this were a compilation
-_FORMAT = "{desc} {bar} {n}/{total} {unit} ({percentage:.0f}%), {elapsed}{postfix}"
+_FORMAT = "{desc} {bar} {n}/{total} {unit} ({percentage:.0f} %), {elapsed}{postfix}"
 
 
 class Progress:
@@ -222,7 +222,7 @@ class Log(Live):
     def _line(self, elapsed: float) -> None:
         self._printed, self._silent = self.done, False
         share = self.done / max(self.total, 1)
-        text = f"{self.description}: {self.done}/{self.total} {self.unit} ({share:.0%})"
+        text = f"{self.description}: {self.done}/{self.total} {self.unit} ({100 * share:.0f} %)"
         text += f", {_clock(elapsed)}"
         if (left := self._left()) is not None:
             text += f", {_clock(left)} left"

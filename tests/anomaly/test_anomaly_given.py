@@ -162,7 +162,7 @@ def test_a_bar_is_drawn_when_asked_for(capsys):
     told = capsys.readouterr()
     assert told.out == ""
     assert "simulating nominal trajectories" in told.err
-    assert "(100%)" in told.err
+    assert "(100 %)" in told.err
     score_east(eastward(5, 2))
     assert capsys.readouterr().err == ""
 

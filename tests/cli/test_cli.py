@@ -171,7 +171,7 @@ def test_demo_succeeds_and_writes_its_figure(small_demo):
     [
         r"10 trajectories of 100 states",
         r"No action was seen",
-        r"number of controllers +\d+ \(\d+%\) +8 of the expert",
+        r"number of controllers +\d+ \(\d+ %\) +8 of the expert",
         r"policy error where seen +\d\.\d{3} rad \(\d+°\) +1\.39\d rad if untrained",
         r"at unseen points near +\d\.\d{3} rad",
         r"nu +\d\.\d{3} ± \d\.\d{3}",

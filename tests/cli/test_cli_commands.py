@@ -194,7 +194,7 @@ def test_summary_tells_data_model_and_trust(folder):
     result = run("summary", folder / "run")
     assert result.exit_code == 0, result.output
     for told in (
-        "6 trajectories, 300 distinct states, 294 transitions.",
+        "6 trajectories, 300 distinct states, 294 steps.",
         "Actions: 16 directions × steps of ",
         "they explain ",
         "Prior: regions (self-link weight ν, sharing γ, length scale of the decay inferred).",
@@ -476,7 +476,9 @@ def test_a_fifth_of_ten_tracks_is_set_aside_and_none_of_nine(tmp_path):
         assert result.exit_code == 0, result.output
         assert len(json.loads(result.stdout)["held_out"] or []) == n_aside
     result = run(*words[:-1], tmp_path / "none", "--hold-out", 0.1, "--json")
-    is_one_line(result, "cannot set aside 10% of 4 trajectories: give another share", messages=True)
+    is_one_line(
+        result, "cannot set aside 10 % of 4 trajectories: give another share", messages=True
+    )
     assert "--hold-out" in result.stderr
 
 

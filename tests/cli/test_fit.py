@@ -21,6 +21,7 @@ from onlooker.explorer.run import read as read_view
 from onlooker.findings.record import Record, remove_if_empty
 from onlooker.fitting.building import make_prior
 from onlooker.fitting.model_file import Model
+from onlooker.fitting.run import fit as fit_tracks
 from onlooker.runs import store
 from onlooker.worlds import CircularMotion
 
@@ -195,6 +196,23 @@ def test_longitude_and_latitude_with_features_over_the_date_line(sea, tmp_path):
     assert scored.exit_code == 0, scored.output
 
 
+@pytest.mark.parametrize(("states", "noted"), [("lat,lon", True), ("lon,lat", False)])
+def test_a_latitude_in_the_place_of_the_longitude_is_noted(tmp_path, states, noted):
+    path = tmp_path / "walk.csv"
+    path.write_text("lon,lat\n" + "".join(f"{11 + 0.01 * t},{48 + 0.01 * t}\n" for t in range(9)))
+    said = []
+
+    def notify(text):
+        said.append(text)
+        if text.startswith("Actions"):
+            raise InterruptedError  # the rest would take a while
+
+    model = Model(data={"states": states.split(","), "geographic": True})
+    with pytest.raises(InterruptedError):
+        fit_tracks(path, model, tmp_path / "run", resume=False, notify=notify)
+    assert any("other way round: --states lon,lat" in text for text in said) == noted
+
+
 def test_gpx_files_are_geographic_without_being_told(tmp_path):
     points = "".join(
         f'<trkpt lon="{11 + 0.001 * t}" lat="{48 + 0.0007 * (t % 3)}">'
@@ -365,8 +383,8 @@ NAN = "id,t,x,y\na,0,0,0\na,1,,1\na,2,2,2\n"
 @pytest.mark.parametrize(
     ("content", "more", "told"),
     [
-        (None, ["--states", "x,z"], "no column 'z'; it has id, t, x, y"),
-        (None, ["--directions", "3", "--model", "nowhere.toml"], "cannot read the model nowhere"),
+        (None, ["--states", "z"], "no column 'z'; it has id, t, x, y"),
+        (None, ["--directions", "3", "--model", "nowhere.toml"], "there is no model file 'nowhere"),
         (NAN, [], "line 3 of the file"),
         (NAN, [], "no value of 'x' in row 1"),
         (

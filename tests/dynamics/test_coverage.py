@@ -22,7 +22,7 @@ def test_the_coverage_tells_where_steps_are_not_explained():
     assert coverage.usage.tolist() == [2 / 3, 1 / 3]
     assert coverage.limit == pytest.approx(3.29, abs=0.01)
     text = str(coverage)
-    assert "2 actions explain 60.00% of 5 steps" in text
+    assert "2 actions explain 60.00 % of 5 steps" in text
     assert "trajectory 1, step 1: 40 sigma\n  trajectory 0, step 2: 5 sigma" in text
 
 

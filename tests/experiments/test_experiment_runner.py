@@ -205,7 +205,7 @@ def test_sizes_that_are_not_the_papers_are_not_compared(tmp_path):
 def test_a_log_counts_kept_runs_and_hears_of_the_end(tmp_path, capsys):
     made(ToyConfig(runs=2), tmp_path)
     reproduce(TOY, ToyConfig(runs=3), tmp_path)
-    assert capsys.readouterr().err.startswith("toy: 3/3 runs (100%), 0:0")
+    assert capsys.readouterr().err.startswith("toy: 3/3 runs (100 %), 0:0")
 
 
 def test_silence_is_silent(tmp_path, capsys):

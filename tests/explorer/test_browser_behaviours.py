@@ -107,7 +107,7 @@ def test_cards_say_what_is_headed_for_and_how_sure_that_is(page_of):
         first = one["behaviours"][0]
         low, high = (round(100 * first[name]) for name in ("low", "high"))
         assert re.search(rf"{re.escape(first['name'])}, \d+\s% \[{low}–{high}\]", text), text
-    assert "heads for 24" in page.inner_text("#controllers article >> nth=0")
+    assert "heads for state 24" in page.inner_text("#controllers article >> nth=0")
 
 
 @pytest.mark.parametrize("width", [400, 1900])

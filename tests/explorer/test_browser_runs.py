@@ -131,6 +131,19 @@ def test_a_report_opens_from_disk_and_answers(open_page, runs, tmp_path, kind):
     assert "This file holds" in page.inner_text("#footer")
 
 
+def test_a_report_does_not_answer_about_a_state_that_was_never_visited(open_page, runs, tmp_path):
+    file = tmp_path / "report.html"
+    write_report(runs["abstract"], file)
+    page = open_page(file.as_uri())
+    page.evaluate("""() => {
+        const { run } = onlooker.mainMap;
+        onlooker.set({ picked: { site: run.nNodes, place: run.place(run.nNodes) } });
+    }""")
+    until(page, "document.querySelector('#detail').textContent.includes('never visited')")
+    assert "onlooker explore" in page.inner_text("#detail")
+    assert "Likeliest" not in page.inner_text("#detail")
+
+
 def test_a_report_of_nothing_says_so(open_page, tmp_path):
     (tmp_path / "run").mkdir()
     write_report(tmp_path / "run", tmp_path / "report.html")

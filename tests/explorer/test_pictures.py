@@ -30,7 +30,7 @@ def view(tmp_path_factory):
 
 def test_a_goal_lies_where_its_state_does(view):
     problem, space = view.posterior.problem, view.space
-    at = problem.behaviours.index("heads for 24")
+    at = problem.behaviours.index("heads for state 24")
     (goal,) = picture(view, at)["goals"]
     np.testing.assert_array_equal(goal, space.sites[np.flatnonzero(space.states == 24)[0]])
 

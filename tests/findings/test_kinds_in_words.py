@@ -46,7 +46,7 @@ def test_who_heads_for_a_place_is_said_to(run):
     assert kinds(run.posterior)[0]["kind"] == "heading for a place"
     assert re.search(r"\d+ % \[\d+–\d+\] heading for a place", format_kinds(kinds(run.posterior)))
     lines = format_done(run, findings(run))
-    assert any(re.search(r"heads for \d+, \d+ % \[\d+–\d+\]", line) for line in lines)
+    assert any(re.search(r"heads for state \d+, \d+ % \[\d+–\d+\]", line) for line in lines)
     assert lines[-1].startswith("Steps by kind of behaviour (90 % intervals): ")
 
 
@@ -69,7 +69,7 @@ def test_commands_say_it(path, tmp_path):
     said = CliRunner().invoke(main, ["summary", str(path)])
     assert said.exit_code == 0, said.output
     assert "heading for a place" in said.stdout
-    assert re.search(r"heads for \d+, \d+ % \[", said.stdout)
+    assert re.search(r"heads for state \d+, \d+ % \[", said.stdout)
 
 
 def test_predictions_may_be_of_behaviours(path, tmp_path, run):
@@ -84,7 +84,7 @@ def test_predictions_may_be_of_behaviours(path, tmp_path, run):
 
     said = ask("--at", "3", "--behaviours")
     assert said.exit_code == 0, said.output
-    assert re.search(r"heads for \d+ ", said.stdout)
+    assert re.search(r"heads for state \d+ ", said.stdout)
     found = json.loads(ask("--at", "3", "--at", "48", "--behaviours", "--json").stdout)
     assert found["behaviours"] == run.posterior.problem.behaviours
     expected = run.posterior.behaviours(np.array([3, 48]), interval=0.9)

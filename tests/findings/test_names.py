@@ -19,10 +19,12 @@ from onlooker.findings.names import (
     coordinate,
     decimals,
     feature_text,
+    hyper_prior_words,
     place_text,
     scalar_name,
     short_repr,
 )
+from onlooker.hyper import Exponential, Scaled
 from onlooker.partitions import ChineseRestaurant, DistanceDependent, GaussianDecay, Potts, Regions
 
 
@@ -104,12 +106,13 @@ def test_scalars_of_the_summary_have_words():
     assert words("nu") == "self-link weight ν"
     assert words("scale") == "length scale of the decay"
     assert words("sigma") == "noise of a step σ"
+    assert hyper_prior_words(Scaled(Exponential(2.0), 0.25)) == "exponential, mean 0.5"
     assert words("drift") == "drift"  # a parameter of the user's own dynamics
     assert words("policy[node 3, action 1]") == "probability of right at (3, 0)"
 
 
 def test_a_place_has_the_digits_that_it_needs_and_on_earth_its_sides():
-    assert place_text([4.951, -0.1], [1, 3], geographic=False) == "(5, -0.1)"
+    assert place_text([4.951, -0.1], [1, 3], geographic=False) == "(5, −0.1)"
     assert place_text([-61.87, 21.86], [1, 1], geographic=True) == "(61.9°W, 21.9°N)"
     assert place_text([298.13, -21.86, 7.0], [1, 1, 0], geographic=True) == "(61.9°W, 21.9°S, 7)"
 

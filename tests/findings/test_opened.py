@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -71,6 +72,31 @@ def test_places_on_earth_have_their_names_and_units(store):
     run = OpenedRun.read(store)
     assert (run.axes, run.units) == (["longitude", "latitude"], ["°", "°"])
     assert run.columns == ["lon", "lat"]  # what exported tables call them
+
+
+def test_the_reach_of_similarity_on_earth_is_in_km(store):
+    assert OpenedRun.read(store).hyper_words("scale") == "length scale of the decay"
+    record = json.loads((store / "fit.json").read_text())
+    record["reading"] |= {"geographic": True}
+    (store / "fit.json").write_text(json.dumps(record))
+    run = OpenedRun.read(store)
+    run.posterior.target = replace(run.posterior.target, prior=DistanceDependent(metric="chord"))
+    assert run.hyper_words("scale") == "length scale of the decay [km]"
+    assert run.hyper_words("nu") == "self-link weight ν"
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [([0, 6, 12], "6 h"), ([0, 6, 12, 19], "6 h (median)"), ([0.0, 6.0, 12.0], None)],
+)
+def test_how_long_a_step_takes_is_told_from_dates_within_trajectories(hours, words):
+    times = np.array(hours)
+    if times.dtype.kind == "i":
+        times = np.datetime64("2024-05-03", "s") + times.astype("timedelta64[h]")
+    tracks = [np.arange(len(hours))[:, None] * [1.0, 0.0]] * 2
+    demos = Demonstrations(tracks, times=[times, times])
+    problem = Problem.from_demonstrations(demos, DisplacementDynamics.compass(4))
+    assert OpenedRun.of(made_up(problem, ChineseRestaurant())).step_time == words
 
 
 def test_the_consensus_of_the_store_is_used_and_a_new_one_is_stored(store):

@@ -110,8 +110,16 @@ def test_a_controller_of_two_places_is_said_to_be_at_one_of_them():
 )
 def test_what_is_done_in_a_fifth_of_the_cases_is_not_mostly_done(share, words):
     actions = [{"action": 0, "name": "north", "probability": share}]
-    region = {"actions": actions, "behaviours": None, "states": 1, "center": None}
-    assert in_a_line(opened(), region).startswith(f"{words}; ")
+    region = {
+        "actions": actions,
+        "behaviours": None,
+        "states": 1,
+        "numbers": [4, 5, 9],
+        "center": None,
+    }
+    line = in_a_line(opened(), region)
+    assert line.startswith(f"{words}; ")
+    assert line.endswith(" of the states: 4 to 5, 9")
 
 
 def test_shares_are_rounded_as_on_paper():

@@ -57,7 +57,7 @@ def test_another_prior_leaves_the_options_of_the_first_behind():
         (Model(), {"prior": {"clusters": 3}}, "--clusters does not apply to 'regions'"),
         (Model(), {"prior": {"kind": "pots"}}, "--prior must be one of .*; did you mean 'potts'?"),
         (Model(), {"prior": {"kind": "crp", "scale": 1.0}}, "--scale does not apply to 'crp'"),
-        (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--speeds does not apply to 'compass'"),
+        (Model(), {"dynamics": {"step": 1.0, "speeds": 2}}, "--step gives .* leave out --speeds"),
         (
             Model(dynamics={"kind": "tabular"}),
             {"dynamics": {"directions": 3}},

@@ -156,7 +156,7 @@ def test_progress_goes_to_standard_error_and_changes_no_bit(capsys):
     shown = quick(PROBLEM, Mixing(2), progress=True)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.count("24/24 sweeps (100%)") == 1
+    assert captured.err.count("24/24 sweeps (100 %)") == 1
     assert_same_draws(shown, quick(PROBLEM, Mixing(2)))
     assert capsys.readouterr().err == ""
 

@@ -135,7 +135,7 @@ def test_ends_that_were_not_seen_are_cut_off_and_lone_states_left_out():
     assert [list(one) for one in demos] == [[0, -1, 2], [4, 5]]
     assert demos.hidden.tolist() == [False, True, False, False, False]
     assert [list(one) for one in demos.split()] == [[4, 5]]
-    assert "20.0% not seen" in repr(demos)
+    assert "20.0 % not seen" in repr(demos)
 
 
 def test_splitting_keeps_what_was_seen_in_a_row():

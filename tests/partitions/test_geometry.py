@@ -176,7 +176,7 @@ def test_more_pairs_than_fit_into_memory_are_refused_with_their_number(metric, m
     monkeypatch.setattr(checks, "machine_memory", lambda: 2 * 12 * 2400)
     geometry = Geometry(places(50), metric=metric)
     with pytest.raises(
-        ValueError, match=r"100% of the 50 nodes.* 2\.5e\+03 pairs.*n_neighbors=100"
+        ValueError, match=r"100 % of the 50 nodes.* 2\.5e\+03 pairs.*n_neighbors=100"
     ):
         geometry.similarity(GaussianDecay(100.0))
     with pytest.raises(ValueError, match="links to the 49 nearest states would take"):

@@ -41,7 +41,7 @@ def test_a_problem_says_what_its_behaviours_are(posterior):
     problem = posterior.problem
     assert problem.kinds == ["actions", "blurs of 3", "blurs of 5", "any action", "goals"]
     assert (problem.n_actions, problem.n_behaviours) == (8, len(problem.behaviours))
-    assert {"E", "E ± 1", "any action", "heads for 24"} <= set(problem.behaviours)
+    assert {"E", "E ± 1", "any action", "heads for state 24"} <= set(problem.behaviours)
     assert problem.base.sum() == pytest.approx(1.0)
     assert f"{problem.n_behaviours} behaviours" in repr(problem)
     states, next_states = DEMOS.transitions()

@@ -226,18 +226,18 @@ def test_the_layout_sorts_transitions_by_node_and_keeps_their_order():
 
 
 def test_the_share_of_transitions_that_tell_nothing_is_warned_of_where_the_user_stands():
-    with pytest.warns(UnidentifiableActionsWarning, match=r"25.0% of the transitions") as caught:
+    with pytest.warns(UnidentifiableActionsWarning, match=r"25.0 % of the transitions") as caught:
         problem = bare_problem([[3, 3, 2, 1, 0]], walk())
     assert problem.unidentifiable_share == 0.25
     assert caught[0].filename == __file__
-    with pytest.warns(UnidentifiableActionsWarning, match=r"50.0%") as caught:
+    with pytest.warns(UnidentifiableActionsWarning, match=r"50.0 %") as caught:
         Problem([0, 1], [[0.0, 0.0], [0.0, 1.0]])
     assert caught[0].filename == __file__
 
 
 def test_noise_that_drowns_the_steps_is_warned_of():
     dynamics = DisplacementDynamics.compass(8, sigma=1e9)
-    with pytest.warns(UnidentifiableActionsWarning, match=r"100.0% .* check the noise"):
+    with pytest.warns(UnidentifiableActionsWarning, match=r"100.0 % .* check the noise"):
         bare_problem([[[0.0, 0.0], [1.0, 0.0]]], dynamics)
 
 

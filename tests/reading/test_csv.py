@@ -171,7 +171,7 @@ def test_rows_with_more_fields_than_the_header_are_refused_not_shifted(csv):
 
 def test_a_single_row_with_too_many_fields_is_refused_by_its_line(csv):
     with pytest.raises(
-        ValueError, match=r"is not a CSV file: .*Expected 2 fields in line 4, saw 3"
+        ValueError, match="is not a CSV file: line 4 has 3 fields, those before it have 2"
     ):
         from_csv(csv("x,y\n1,2\n3,4\n5,6,7\n"), ["x", "y"])
 

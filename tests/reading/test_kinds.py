@@ -67,6 +67,16 @@ def test_other_files_are_refused_by_name_and_remedy(tmp_path, name, arguments, m
         Demonstrations.read(tmp_path / name, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is empty$"), (b"\x00\x01", "byte 0 is zero"), (b"<html>", "starts with '<'")],
+)
+def test_what_is_no_table_is_not_asked_for_its_columns(tmp_path, content, message):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        Demonstrations.read(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.gpx", "t.npz", "t.npy", "t.parquet"])
 def test_a_fifo_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)

@@ -149,12 +149,17 @@ FRAME = pd.DataFrame(
     [
         ({"states": "nope"}, ValueError, "no column 'nope'; it has s, hole"),
         ({"states": []}, ValueError, "states names no column"),
+        ({"states": ["s", "s"]}, ValueError, "states names column 's' twice"),
         ({"states": [["s"]]}, TypeError, r"named by one string, got \['s'\]"),
         ({"states": "s", "trajectory": ["id"]}, TypeError, r"named by one string, got \['id'\]"),
         ({"states": "hole"}, ValueError, "no value of 'hole' in row 2; .*fill it in or drop"),
         ({"states": ["s", "inf"]}, ValueError, "column 'inf' holds inf in row 1; .*drop the row"),
         ({"states": "Int"}, ValueError, "no value of 'Int' in row 1"),
-        ({"states": "word"}, ValueError, r"column 'word' .*\('oops' in row 2\); convert"),
+        (
+            {"states": "word"},
+            ValueError,
+            r"column 'word' .*, got text \('oops' in row 2\); convert",
+        ),
         ({"states": "bool"}, ValueError, "column 'bool' must hold numbers, got bool"),
         ({"states": "kind"}, ValueError, "column 'kind' must hold numbers, .*integer codes"),
         ({"states": "minus"}, ValueError, "'minus' holds the negative state -2 in row 2;"),
@@ -162,7 +167,7 @@ FRAME = pd.DataFrame(
         ({"states": "s", "time": "hole"}, ValueError, "no value of 'hole' in row 2"),
         ({"states": "s", "trajectory": "s"}, ValueError, "'s' tells trajectories apart: .*leave"),
         ({"states": "s", "time": "twice"}, ValueError, "row 1 and row 2 .*same 'twice', 1"),
-        ({"states": "s", "time": "slash"}, ValueError, "'1/2/2020' in row 0.*to_datetime"),
+        ({"states": "s", "time": "slash"}, ValueError, "'1/2/2020' in row 0.*a date such as"),
         ({"states": "s", "time": "mixed"}, ValueError, "column 'mixed' holds .* in row"),
     ],
 )

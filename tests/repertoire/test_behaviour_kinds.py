@@ -134,7 +134,7 @@ def test_overall_frequencies_are_those_of_the_steps():
 
 def test_a_planned_goal_is_headed_for_by_the_shortest_way_with_ties_shared():
     names, policies = build(Goals(), corridor(), IN_CORRIDOR)
-    assert names == [f"heads for {g}" for g in range(6)]
+    assert names == [f"heads for state {g}" for g in range(6)]
     np.testing.assert_array_equal(policies[0, 3], [0, 0, 1])  # at 1, heading for 3
     np.testing.assert_array_equal(policies[2, 3], [0, 1, 0])  # at 3
     _, policies = build(Goals(), corridor(), Demonstrations([np.array([0, 5])]))
@@ -160,7 +160,7 @@ def test_goals_of_large_worlds_are_thinned_to_ends_and_landmarks():
     demos = Demonstrations([states[:800], np.array([3, 699])])
     (part,) = Goals(candidates=30).build(World(corridor(700), demos))
     assert len(part.names) == 30
-    assert {"heads for 99", "heads for 699"} <= set(part.names)
+    assert {"heads for state 99", "heads for state 699"} <= set(part.names)
     (part,) = Goals().build(World(corridor(700), demos))
     assert len(part.names) == 500
 
@@ -175,7 +175,7 @@ def test_a_large_table_leaves_two_hundred_goals_and_says_how_many(monkeypatch):
     with pytest.warns(RepertoireWarning, match=r"2025 states is large to plan in, so \d+ of them"):
         (part,) = Goals().build(World(world.dynamics, demos))
     assert len(part.names) >= 200
-    assert {f"heads for {state}" for state in demos.states} <= set(part.names)
+    assert {f"heads for state {state}" for state in demos.states} <= set(part.names)
 
 
 def test_all_goals_of_the_papers_grid_are_planned_in_under_five_seconds():
@@ -206,7 +206,7 @@ def test_in_the_plane_the_step_that_points_to_the_goal_is_taken_whatever_its_len
 def test_on_the_sphere_goals_are_headed_for_over_the_date_line():
     demos = Demonstrations([np.array([[178.0, 0.0], [179.0, 0.0], [-179.0, 0.0]])])
     names, policies = build(Goals(), GeographicDynamics.compass(4, 111.0, 20.0), demos)
-    assert names[0] == "heads for 0.0°N 179.0°W"
+    assert names[0] == "heads for (179.0°W, 0.0°N)"
     np.testing.assert_array_equal(policies[0, 0], [1, 0, 0, 0])
 
 
@@ -279,8 +279,12 @@ def test_the_default_repertoire_is_what_the_dynamics_can_offer():
 def test_behaviours_that_agree_wherever_somebody_was_seen_are_one():
     (part,) = Goals().build(World(corridor(), IN_CORRIDOR))
     merged = merge_equal(part, np.array([2, 3]), 3)
-    assert merged.names == ["heads for 0 or heads for 1", "heads for 2", "heads for 3",
-                            "heads for 4 or heads for 5"]  # fmt: skip
+    assert merged.names == [
+        "heads for state 0 or heads for state 1",
+        "heads for state 2",
+        "heads for state 3",
+        "heads for state 4 or heads for state 5",
+    ]
     np.testing.assert_array_equal(merged.block.policies(np.array([2, 3]))[:, 3], [[0, 0, 1]] * 2)
     np.testing.assert_allclose(merged.block.policies(np.array([4]))[0, 3], [0, 0.5, 0.5])
     drawn = [merged.block.picture(number).goals.tolist() for number in range(4)]

@@ -101,7 +101,11 @@ def _report(example: Example) -> Iterator[str]:
     near = grid[grid["distance"] <= example.config.reach]
     rand = adjusted_rand_score(world.controllers(states), seen["cluster"])
     counts = np.bincount(posterior.n_controllers.ravel())
-    likely = [f"{k} ({counts[k] / counts.sum():.0%})" for k in np.argsort(-counts)[:4] if counts[k]]
+    likely = [
+        f"{k} ({100 * counts[k] / counts.sum():.0f} %)"
+        for k in np.argsort(-counts)[:4]
+        if counts[k]
+    ]
     nu = posterior.hyper["nu"]
     rows = [
         ("number of controllers", likely[0], f"{example.n_controllers} of the expert"),

@@ -130,7 +130,7 @@ def fit(
     if resume and force:
         raise click.UsageError("--resume and --force exclude each other")
     if given["features"] is not None:
-        chosen = replace(chosen, features=joined_features(given["features"]))
+        chosen = replace(chosen, features=joined_features(given["features"], "--features"))
     if until_converged and given["draws"] is not None:
         raise click.UsageError("--draws and --until-converged exclude each other")
     if given["max_minutes"] is not None and chosen.sampling.get("draws") != "auto":

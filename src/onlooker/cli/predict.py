@@ -171,7 +171,8 @@ def _one(run: OpenedRun, row: dict[str, Any], interval: float, word: str) -> str
     text = table([word, "probability", f"low ({100 * interval:.0f} %)", "high"], cells)
     end = f"\n{counted(left, f'other {word}')} together: {rest:.3f}" if left else ""
     away = row["nearest_seen"]
-    seen = "" if away is None else f", nearest seen state {away:.4g} away"
+    unit = " km" if run.geographic else ""
+    seen = "" if away is None else f", nearest seen state {away:.4g}{unit} away"
     return f"State {_state(run, row['state'])}, of {of}{seen}:\n{text}{end}"
 
 
@@ -187,7 +188,7 @@ def _many(run: OpenedRun, rows: list[dict[str, Any]], interval: float, word: str
         if row["nearest_seen"] is not None:
             cells[-1].append(number(row["nearest_seen"]))
     header = [", ".join(run.columns), "controller", word, "probability"]
-    last = [] if run.is_discrete else ["nearest seen"]
+    last = [] if run.is_discrete else [f"nearest seen{' [km]' if run.geographic else ''}"]
     text = table([*header, f"low ({100 * interval:.0f} %)", "high", *last], cells)
     more = len(rows) - len(cells)
     return f"{text}\nand {more:,} more: see --csv or --json" if more > 0 else text

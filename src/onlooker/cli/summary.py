@@ -96,7 +96,6 @@ def describe(run: OpenedRun) -> dict[str, Any]:
 def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     from onlooker.findings import words
     from onlooker.findings.model import concentration_words, dynamics_words, prior_words
-    from onlooker.findings.names import hyper_words
     from onlooker.reading.tracks import counted
 
     echo(report["in_short"])
@@ -104,15 +103,16 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     n_tracks = data["trajectories"]
     tracks = "" if n_tracks is None else f"{counted(n_tracks, 'trajectory')}, "
     source = "" if data["file"] is None else f"{data['file']}: "
+    each = "" if run.step_time is None else f" of {run.step_time}"
     echo(
         f"Data: {source}{tracks}{counted(data['states'], 'distinct state')}, "
-        f"{counted(data['transitions'], 'transition')}."
+        f"{counted(data['transitions'], 'step')}{each}."
     )
     if data["held_out"]:
         n_aside = counted(len(data["held_out"]), "trajectory")
         echo(f"Set aside for calibration: {n_aside}.")
     explained = model["explained"]
-    share = "" if explained is None else f"; they explain {explained['share']:.2%} of steps"
+    share = "" if explained is None else f"; they explain {100 * explained['share']:.2f} % of steps"
     target = run.posterior.target
     echo(f"Actions: {dynamics_words(target.problem.dynamics)}{share}.")
     echo(f"Prior: {prior_words(target.prior)}.")
@@ -124,7 +124,7 @@ def _print(run: OpenedRun, report: dict[str, Any]) -> None:
     echo("\n".join(words.format_done(run, report)))
     rows = [
         [
-            hyper_words(run.posterior.prior, name),
+            run.hyper_words(name),
             f"{one['mean']:.4g}",
             *(
                 [f"{one['low']:.4g}", f"{one['high']:.4g}", ""]

@@ -48,7 +48,7 @@ class Stability(NamedTuple):
             "Half of the chains against the other half: mean policies differ by "
             f"{self.variation:.2f} (total variation; below {MAX_VARIATION} is fine), consensus "
             f"partitions have an adjusted Rand index of {self.rand_index:.2f} on states with "
-            f"membership > {MEMBERSHIP:.0%} (above {MIN_INDEX} is fine)."
+            f"membership > {100 * MEMBERSHIP:.0f} % (above {MIN_INDEX} is fine)."
         )
         if not self.policy_agrees:
             return f"{found} Neither is to be relied on: run more chains, or longer ones."

@@ -100,7 +100,7 @@ class StepCoverage:
 
     def __str__(self) -> str:
         summary = (
-            f"{self.n_actions} actions explain {self.share:.2%} of {self.n_steps:,} steps "
+            f"{self.n_actions} actions explain {100 * self.share:.2f} % of {self.n_steps:,} steps "
             f"(within {self.limit:.3g} sigma)."
         )
         if not len(self.unexplained):

@@ -162,7 +162,7 @@ class DisplacementDynamics:
         >>> right, up = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.1]], [[0.0, 0.0], [0.1, 1.1], [0.0, 2.0]]
         >>> dynamics = DisplacementDynamics.from_demonstrations([right, up], n_directions=4)
         >>> print(dynamics.coverage([right, up]))
-        4 actions explain 100.00% of 4 steps (within 3.72 sigma).
+        4 actions explain 100.00 % of 4 steps (within 3.72 sigma).
         """
         from onlooker.dynamics.proposal import propose
 

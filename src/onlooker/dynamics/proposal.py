@@ -48,7 +48,7 @@ def propose(
         kind = "integer states" if moves.ndim == 1 else f"states of dimension {moves.shape[1]}"
         raise ValueError(
             f"directions can be proposed in 1 to 3 dimensions, not for {kind}; "
-            "give the actions yourself: DisplacementDynamics(steps, sigma)"
+            "give the actions yourself, as steps with their noise"
         )
     n_directions = positive_integer("n_directions", n_directions)
     n_speeds = positive_integer("n_speeds", n_speeds)
@@ -60,7 +60,7 @@ def propose(
     if not moves.any():
         raise ValueError(
             "every step of the demonstrations stands still, so they tell no direction or speed; "
-            "give the actions yourself: DisplacementDynamics(steps, sigma)"
+            "give the actions yourself, as steps with their noise"
         )
     unit = _unit(scale, moves)
     steps, typical = _typical_steps(moves / unit)

@@ -130,7 +130,9 @@ def claims(table: pd.DataFrame, config: Config) -> list[Claim]:
     """What the paper says of the number of controllers and of ν."""
     ours = table[table["prior"] == MEAN]
     shares = ours["controllers"].value_counts(normalize=True)
-    listed = ", ".join(f"{k}: {shares[k]:.0%}" for k in sorted(shares.index) if shares[k] >= 0.005)
+    listed = ", ".join(
+        f"{k}: {100 * shares[k]:.0f} %" for k in sorted(shares.index) if shares[k] >= 0.005
+    )
     nu, other = (table.loc[table["prior"] == prior, "nu"] for prior in (MEAN, RATE))
     return [
         Claim(

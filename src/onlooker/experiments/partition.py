@@ -208,7 +208,7 @@ def claims(table: pd.DataFrame, config: Config) -> list[Claim]:
         Claim(
             "All of the expert's motion patterns are identified (here: in most of the runs).",
             bool(every > 0.5),
-            f"in {every:.0%} of the runs each of the 8 patterns has a cluster of its own; "
+            f"in {100 * every:.0f} % of the runs each of the 8 patterns has a cluster of its own; "
             f"adjusted Rand index {rand:.2f} on average",
         )
     ]

@@ -15,7 +15,7 @@ from onlooker.explorer.view import RunView
 from onlooker.findings.controllers import Controller, acting
 from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.model import dynamics_words, prior_words
-from onlooker.findings.names import hyper_prior_words, hyper_text, hyper_words, short_repr
+from onlooker.findings.names import hyper_prior_words, hyper_text, short_repr
 from onlooker.findings.verdict import table_rows, verdict
 from onlooker.findings.words import angles, in_a_line, in_short
 from onlooker.hyper import Prior
@@ -110,6 +110,7 @@ def _data(view: RunView) -> dict[str, Any]:
     return {
         "nodes": problem.n_nodes,
         "transitions": problem.n_transitions,
+        "step_time": view.run.step_time,
         "actions": problem.n_actions,
         "trajectories": len(lengths) if problem.paths is not None else None,
         "shortest": min(lengths, default=0),
@@ -274,7 +275,7 @@ def _hyper(view: RunView) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "does": hyper_text(posterior.prior, name).effect,
-                "text": hyper_words(posterior.prior, name),
+                "text": view.run.hyper_words(name),
                 "prior": hyper_prior_words(given[name])
                 if isinstance(given.get(name), Prior)
                 else None,

@@ -14,6 +14,8 @@ from onlooker.partitions.base import PartitionPrior
 from onlooker.reading.tracks import counted
 from onlooker.runs.codec import UnknownPrior
 
+_MAX_NAMES = 8  # of actions, that are listed
+
 
 def dynamics_words(dynamics: Any) -> str:
     """What the actions are, such as "16 directions × steps of 1, and staying; noise 0.2"."""
@@ -28,14 +30,17 @@ def dynamics_words(dynamics: Any) -> str:
         where = f" in {counted(int(dynamics.n_states), 'state')}"
     elif getattr(dynamics, "n_dims", None) is not None:
         where = f" in {counted(int(dynamics.n_dims), 'dimension')}"
-    return counted(int(dynamics.n_actions), "action") + where
+    names = getattr(dynamics, "action_names", None) or []
+    listed = f" ({', '.join(names)})" if 0 < len(names) <= _MAX_NAMES else ""
+    return counted(int(dynamics.n_actions), "action") + listed + where
 
 
 def _steps_words(dynamics: Any) -> str:
     steps = dynamics.steps
     unit = " km" if isinstance(dynamics, GeographicDynamics) else ""
     lengths = np.unique(np.round(np.linalg.norm(steps, axis=1), 9))
-    moves = ", ".join(f"{length:.4g}" for length in lengths if length > 0)
+    *others, last = [f"{length:.4g}" for length in lengths if length > 0] or [""]
+    moves = f"{', '.join(others)} and {last}" if others else last
     stay = ", and staying" if 0 in lengths else ""
     n_moving, n_speeds = int((steps != 0).any(axis=1).sum()), int((lengths > 0).sum())
     per = f"{n_moving // n_speeds} directions × " if n_speeds and n_moving % n_speeds == 0 else ""

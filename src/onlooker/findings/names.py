@@ -12,7 +12,7 @@ import numpy as np
 
 from onlooker.checks import Array
 from onlooker.dynamics.actions import compass_point, degrees
-from onlooker.hyper import LogUniform, Scaled
+from onlooker.hyper import Exponential, LogUniform, Scaled
 from onlooker.partitions.base import HyperText, PartitionPrior
 from onlooker.runs.codec import UnknownPrior
 
@@ -72,6 +72,8 @@ def scalar_name(
 
 def hyper_prior_words(value: Any) -> str:
     """A prior of a hyper-parameter, such as "log-uniform from 0.5 to 5"."""
+    if isinstance(value, Scaled) and isinstance(value.prior, Exponential):
+        return hyper_prior_words(Exponential(value.factor * value.prior.mean))
     if isinstance(value, Scaled):
         return f"{hyper_prior_words(value.prior)}, times {value.factor:.4g}"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -113,14 +115,14 @@ def decimals(values: Array, steps: Array) -> int:
 
 
 def place_text(place: Sequence[float], digits: Sequence[int], geographic: bool) -> str:
-    """Coordinates such as "(4.95, -0.1)", or "(61.9°W, 21.9°N)" on Earth."""
+    """Coordinates such as "(4.95, −0.1)", or "(61.9°W, 21.9°N)" on Earth."""
     parts = [coordinate(x, d) for x, d in zip(place, digits, strict=False)]
     if geographic:
         lon = coordinate(abs((place[0] + 180) % 360 - 180), digits[0])
         lat = coordinate(abs(place[1]), digits[1])
         sides = "W" if (place[0] + 180) % 360 < 180 else "E", "S" if place[1] < 0 else "N"
         parts[:2] = [f"{lon}°{sides[0]}", f"{lat}°{sides[1]}"]
-    return f"({', '.join(parts)})"
+    return f"({', '.join(parts)})".replace("-", "−")
 
 
 def feature_text(name: str, values: Array, geographic: bool) -> str:

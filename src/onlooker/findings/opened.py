@@ -20,9 +20,16 @@ from onlooker.dynamics.actions import action_names
 from onlooker.dynamics.base import position_dynamics
 from onlooker.dynamics.geographic import GeographicDynamics
 from onlooker.files import open_regular, parse_json, read_arrays, write_arrays
-from onlooker.findings.names import axis_names, decimals, feature_text, place_text, scalar_name
+from onlooker.findings.names import (
+    axis_names,
+    decimals,
+    feature_text,
+    hyper_words,
+    place_text,
+    scalar_name,
+)
 from onlooker.findings.record import BROKEN, HELD_OUT, Record
-from onlooker.reading.tracks import counted
+from onlooker.reading.tracks import counted, span
 from onlooker.runs.header import (
     HEADER,
     StoreMismatchError,
@@ -230,7 +237,7 @@ class OpenedRun:
         return action_names(problem.dynamics, problem.n_actions)
 
     def state_text(self, node: int) -> str:
-        """The state of a node, such as "state 3" or "(4.95, -0.1; heading 90°)"."""
+        """The state of a node, such as "state 3" or "(4.95, −0.1; heading 90°)"."""
         return self.text_of(self.posterior.problem.states[node])
 
     def text_of(self, state: Array, digits: list[int] | None = None) -> str:
@@ -249,11 +256,30 @@ class OpenedRun:
         """What a row of `table` is, in words."""
         return scalar_name(self.posterior.prior, name, self.state_text, self.action_names)
 
+    def hyper_words(self, name: str) -> str:
+        """A hyper-parameter, with its unit where that is known."""
+        prior = self.posterior.prior
+        in_km = self.geographic and name == "scale" and getattr(prior, "metric", None) == "chord"
+        return hyper_words(prior, name) + (" [km]" if in_km else "")
+
     @property
     def trajectory_names(self) -> list[str] | None:
         """Names of the trajectories; None where they have numbers only."""
         paths = self.posterior.problem.paths
         return None if paths is None or paths.names is None else list(paths.names.tolist())
+
+    @property
+    def step_time(self) -> str | None:
+        """How long a step takes, such as "6 h", or "6 h (median)"; None without dates."""
+        paths = self.posterior.problem.paths
+        if paths is None or paths.times is None or paths.times.dtype.kind not in "mM":
+            return None
+        steps = np.delete(np.diff(paths.times), paths.offsets[1:-1] - 1)
+        seconds = steps / np.timedelta64(1, "s")
+        if not len(seconds):
+            return None
+        usual = float(np.median(seconds))
+        return span(usual) + ("" if (seconds == usual).all() else " (median)")
 
     # -- findings -------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from onlooker.findings.controllers import acting, n_controllers, regions
 from onlooker.findings.kinds import format_kinds, kinds
 from onlooker.findings.names import hyper_text, place_text
 from onlooker.findings.verdict import verdict
-from onlooker.prediction.controllers import Doing
+from onlooker.prediction.controllers import Doing, with_interval
 from onlooker.progress import make_progress
 from onlooker.reading.tracks import counted
 
@@ -134,9 +134,12 @@ def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
     what, share = f"{likely['name']} ({percent(likely['probability'])})", likely["probability"]
     if region["behaviours"]:
         doing = Doing(**region["behaviours"][0])
-        what, share = str(doing), doing.mean
+        what = f"{doing.name} ({with_interval(doing.mean, doing.low, doing.high)})"
+        share = doing.mean
     often = "mostly" if share >= _MOSTLY else "most often"
     where = f"{percent(region['states'] / run.posterior.problem.n_nodes)} of the states"
+    if region["numbers"] is not None:
+        where += f": {_ranges(region['numbers'])}"
     if region["center"] is not None:
         where += f", around {place_text(region['center'], run.decimals, run.geographic)}"
     return f"{often} {what}; {where}"

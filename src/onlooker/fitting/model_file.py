@@ -85,11 +85,11 @@ def _prior(where: str, value: Any) -> dict[str, Any]:
     return table
 
 
-def joined_features(text: str) -> tuple[str, ...]:
+def joined_features(text: str, name: str = "features") -> tuple[str, ...]:
     """What joins the position, as ``none``, ``heading`` or ``heading,speed``."""
     names = tuple(part.strip() for part in text.split(",")) if text.strip() != "none" else ()
     if names not in STATES:
-        raise ValueError(f"features must be none, heading or heading,speed, got {text!r}")
+        raise ValueError(f"{name} must be none, heading or heading,speed; got {text!r}")
     return names
 
 
@@ -183,6 +183,8 @@ def read_model(path: Path) -> Model:
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no model file {str(path)!r}") from error
     except OSError as error:
         raise ValueError(f"cannot read the model {path}: {error.strerror}") from error
     try:
@@ -212,6 +214,8 @@ def with_flags(model: Model, dynamics: Mapping[str, Any], prior: Mapping[str, An
     moved = dict(model.dynamics)
     if given:
         kind = moved.get("kind", "displacement")
+        if "step" in given and "speeds" in given:
+            raise ValueError("--step gives all steps one length; leave out --speeds")
         if "step" in given and kind == "displacement":
             known = [*keys_of(DYNAMICS["compass"]), "names"]
             kind, moved = "compass", {k: v for k, v in moved.items() if k in known}

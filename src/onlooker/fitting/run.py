@@ -112,8 +112,8 @@ def fit(
         notify(demos.reading.describe(as_option))
     if reading.trajectory is None:
         _note_trajectory_columns(file, reading, notify)
-    if not reading.geographic and reading.states:
-        _note_places(reading.states, demos, notify)
+    if reading.states:
+        _note_places(reading.states, reading.geographic, demos, notify)
     kept = found is not None and not replace_run and Record.readable(output)
     before = Record.read(output) if kept else None
     account = None if demos.reading is None else demos.reading.to_dict()
@@ -194,8 +194,8 @@ def set_aside(
         n_aside = round(share * len(names))
         if share > 0 and not 0 < n_aside < len(names):
             raise SettingError(
-                f"cannot set aside {share:.0%} of {counted(len(names), 'trajectory')}: give "
-                "another share, or 0 for none, by ",
+                f"cannot set aside {100 * share:.0f} % of {counted(len(names), 'trajectory')}: "
+                "give another share, or 0 for none, by ",
                 Setting("hold_out"),
             )
         rng = np.random.default_rng([_options_seed(model), len(names)])
@@ -224,9 +224,16 @@ def _note_trajectory_columns(file: Path, reading: Reading, notify: Notify) -> No
         )
 
 
-def _note_places(columns: list[str], demos: Demonstrations, notify: Notify) -> None:
+def _note_places(
+    columns: list[str], geographic: bool, demos: Demonstrations, notify: Notify
+) -> None:
     places = geographic_columns(columns, demos.states)
-    if places is not None:
+    if geographic and places is not None and places != columns:
+        notify(
+            f"Note: --geographic takes {columns[0]!r} as longitude and {columns[1]!r} as latitude; "
+            f"if it is the other way round: --states {','.join(map(shlex.quote, places))}"
+        )
+    elif not geographic and places is not None:
         order = "" if places == columns else f"--states {','.join(map(shlex.quote, places))} "
         notify(
             f"Note: {places[0]!r} and {places[1]!r} look like longitude and latitude; if they are "

@@ -299,8 +299,8 @@ class Geometry:
         reached = n if np.isinf(radius) else float(self._reached(radius).mean())
         require_memory(
             reached * n * bytes_each,
-            f"the decay reaches {reached / n:.0%} of the {n:,} nodes from one of them, and its "
-            f"{reached * n:.1e} pairs",
+            f"the decay reaches {100 * reached / n:.0f} % of the {n:,} nodes from one of them, and "
+            f"its {reached * n:.1e} pairs",
             "give links to the nearest states only, by ",
             Setting("n_neighbors", (100,)),
             " or so, or a smaller scale",

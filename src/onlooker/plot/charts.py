@@ -32,7 +32,7 @@ def n_controllers(counts: Any, ax: Axes | None = None, *, truth: int | None = No
 
     numbers, times = np.unique(drawn, return_counts=True)
     bars = ax.bar(numbers, times / drawn.size, color=RECOGNISED, width=0.8, label="posterior")
-    seen = [f"{share:.0%}" if share >= 0.005 else "" for share in times / drawn.size]
+    seen = [f"{100 * share:.0f} %" if share >= 0.005 else "" for share in times / drawn.size]
     ax.bar_label(bars, seen, padding=2)
     if truth is not None:
         ax.axvline(truth, color=EXPERT, lw=2.5, ls="--", ymax=0.8, zorder=3, label="expert")

@@ -116,8 +116,8 @@ class Problem:
     def _warn_of_unidentifiable(self) -> None:
         if self.unidentifiable_share > 0:
             warn(
-                f"{self.unidentifiable_share:.1%} of the transitions are equally likely under "
-                "every action, so they say nothing about the policy; check the noise of the "
+                f"{100 * self.unidentifiable_share:.1f} % of the transitions are equally likely "
+                "under every action, so they say nothing about the policy; check the noise of the "
                 "dynamics if that surprises you",
                 UnidentifiableActionsWarning,
             )

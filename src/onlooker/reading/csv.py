@@ -9,6 +9,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +48,7 @@ OPENERS: dict[str, Callable[[Any, Literal["rb"]], Any]] = {
 _PACKED = {*OPENERS, ".zst", ".tar"}
 _CLEAR = {"sep", "delimiter", "decimal", "dtype", "encoding", "na_values", "nrows"}
 """Options that leave the lines where they are."""
+_TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 _SHIFTS_LINES = {"skiprows", "comment", "header", "names", "skip_blank_lines", "encoding"}
 
 
@@ -76,7 +78,7 @@ def load_csv(
     for option in ("chunksize", "iterator"):
         if read_csv.get(option):
             raise ValueError(f"{option} reads a CSV file in pieces; leave it out")
-    _refuse_other_kinds(name, read_csv)
+    refuse_other_kinds(name, read_csv)
     reader = TableReader(states, trajectory, time, where=_Lines(name, read_csv))
     try:
         for piece in _pieces(path, trajectory, read_csv):
@@ -88,7 +90,8 @@ def load_csv(
     except UnicodeDecodeError as error:
         encoding = read_csv.get("encoding", "UTF-8")
         raise SettingError(
-            f"{name} is not a CSV file in {encoding}: {error}; if it is text in another, give ",
+            f"{name} is not a CSV file in {encoding}: byte {error.object[error.start]:#04x} is no "
+            "character there; if it is text in another encoding, give ",
             Setting("encoding"),
         ) from error
     except LookupError as error:
@@ -96,10 +99,19 @@ def load_csv(
             f"{error}; ", Setting("encoding"), " is a name such as utf-8, latin-1 or utf-16"
         ) from error
     except (pd.errors.ParserError, csv.Error) as error:
-        raise ValueError(f"{name} is not a CSV file: {str(error).strip()}") from error
+        raise ValueError(f"{name} is not a CSV file: {_in_plain_words(error)}") from error
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise ValueError(f"{name} cannot be unpacked: {error}") from error
     return reader.table()
+
+
+def _in_plain_words(error: Exception) -> str:
+    """What pandas says of lines with too many fields, as a clause; the rest as it is."""
+    text = str(error).strip()
+    if found := _TOO_MANY.search(text):
+        expected, line, saw = map(int, found.groups())
+        return f"line {line} has {saw} fields, those before it have {expected}"
+    return text
 
 
 def _pieces(path: Any, trajectory: Any, read_csv: dict[str, Any]) -> Iterator[pd.DataFrame]:
@@ -152,7 +164,7 @@ def _header(name: str, read_csv: dict[str, Any]) -> list[str]:
     return [str(field) for field in row.iloc[0]]
 
 
-def _refuse_other_kinds(name: str, read_csv: dict[str, Any]) -> None:
+def refuse_other_kinds(name: str, read_csv: dict[str, Any]) -> None:
     """Say what a file is rather than which column it does not have."""
     if Path(name).suffix in _PACKED or "compression" in read_csv or not os.path.exists(name):
         return

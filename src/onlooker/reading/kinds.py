@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from onlooker.checks import ChoiceError, Setting, SettingError, prefixed
 from onlooker.files import refuse_endless
 from onlooker.reading.archives import read_npy, read_npz
-from onlooker.reading.csv import read_csv
+from onlooker.reading.csv import read_csv, refuse_other_kinds
 from onlooker.reading.gpx import read_gpx
 from onlooker.reading.sniff import Sniffed, sniff
 from onlooker.reading.tables import read_parquet
@@ -48,6 +48,10 @@ def _read(
     kind = file_kind(path)
     if kind in ("csv", "tsv", "parquet"):
         if states is None:
+            if kind != "parquet":
+                refuse_other_kinds(os.fspath(path), csv_options(path, options).options)
+            if os.path.exists(path) and os.path.getsize(path) == 0:
+                raise ValueError(f"{os.fspath(path)} is empty")
             columns = table_columns(path)
             listed = f"; its columns: {', '.join(columns)}" if columns else ""
             raise SettingError(

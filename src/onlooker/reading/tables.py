@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlooker.checks import Array, require_memory
+from onlooker.checks import Array, Setting, SettingError, require_memory
 from onlooker.reading.cleaning import clean
 from onlooker.reading.tracks import Cleaning, Table, Tracks
 
@@ -31,6 +31,9 @@ def column_names(
     for name in state_columns + others:
         if not isinstance(name, Hashable):
             raise TypeError(f"a column is named by one string, got {name!r}")
+    twice = next((name for k, name in enumerate(state_columns) if name in state_columns[:k]), None)
+    if twice is not None:
+        raise SettingError(Setting("states"), f" names column {twice!r} twice")
     if trajectory in state_columns and trajectory is not None:
         raise ValueError(
             f"column {trajectory!r} tells trajectories apart: as a part of the state it would be "
@@ -156,12 +159,15 @@ class TableReader:
 
     def _numbers(self, column: pd.Series[Any], name: Any) -> tuple[Array, Array]:
         """Integers or floats, and which of them are missing or not finite."""
+        import pandas as pd
+
         missing = column.isna().to_numpy(dtype=bool)
         if missing.all():
             return np.zeros(len(column), dtype=np.int64), missing
         if column.dtype.kind not in "iuf":
+            text = pd.api.types.is_string_dtype(column) or column.dtype.kind == "O"
             raise ValueError(
-                f"column {name!r} must hold numbers, got {column.dtype}"
+                f"column {name!r} must hold numbers, got {'text' if text else column.dtype}"
                 f"{self._first_text(column, missing)}; convert it first (for categories: their "
                 "integer codes)"
             )
@@ -261,7 +267,7 @@ class TableReader:
         bad = numbers.isna().to_numpy(dtype=bool) & ~missing
         if not bad.any():
             return numbers
-        kind = "neither a number nor an ISO date"
+        kind = "neither a number nor a date such as 2024-05-03 14:00"
         if not (bad | missing).all():
             kind = "not a number as the others"
         else:
@@ -273,7 +279,7 @@ class TableReader:
         row = int(np.argmax(bad))
         raise ValueError(
             f"column {self.time!r} holds {column.iloc[row]!r} in {self.where(self.n_rows + row)}, "
-            f"{kind}; convert the column first (pandas.to_datetime, pandas.to_numeric)"
+            f"{kind}; convert the column first"
         )
 
     def _all_times(self) -> tuple[Array | None, Array | None]:

@@ -250,7 +250,7 @@ class ReadingSummary:
     def describe(self, wording: Wording = str) -> str:
         """In words, one finding per line; settings are written by `wording`."""
         first = (
-            f"Read {self.rows:,} rows of {counted(self.trajectories, 'trajectory')}; kept "
+            f"Read {counted(self.rows, 'row')} of {counted(self.trajectories, 'trajectory')}; kept "
             f"{counted(self.states, 'state')} in {counted(self.pieces, 'trajectory')}."
         )
         return "\n  ".join([first, *self._findings(wording), *self.notes])

@@ -78,7 +78,7 @@ class Goals(Kind):
                 RepertoireWarning,
             )
         best = goal_actions(move, goals, self.discount)
-        return [Part("goals", [f"heads for {g}" for g in goals], Planned(best, goals))]
+        return [Part("goals", [f"heads for state {g}" for g in goals], Planned(best, goals))]
 
 
 def _thinned(world: World, most: int) -> Array:
@@ -145,7 +145,7 @@ def _name(point: Array, digits: list[int], on_earth: bool) -> str:
     if not on_earth:
         return f"({', '.join(texts)})".replace("-", "−")
     east, north = point
-    return f"{texts[1]}°{'S' if north < 0 else 'N'} {texts[0]}°{'W' if east < 0 else 'E'}"
+    return f"({texts[0]}°{'W' if east < 0 else 'E'}, {texts[1]}°{'S' if north < 0 else 'N'})"
 
 
 def landmarks(first: Array, places: Array, most: int, on_earth: bool) -> Array:

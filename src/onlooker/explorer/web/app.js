@@ -204,7 +204,8 @@
     const unseen = run.nSites > run.nNodes ? " Empty: never visited." : "";
     const ends = run.nEnds > 0 ? " Faded: states from which no step was seen, as at the ends of trajectories." : "";
     const far = view.farOff > 0 ? ` ${onlooker.plural(view.farOff, "state lies", "states lie")} far off and out of view: “Show all” zooms out.` : "";
-    const marks = state.behaviours && onlooker.hasMarks(run) ? " Targets: where a controller heads for; fans: the directions that it takes; larger: more often." : "";
+    const kinds = state.behaviours ? onlooker.markKinds(run) : [];
+    const marks = kinds.length ? ` ${kinds.join("; ")}; larger: more often.` : "";
     const caption = what + field + marks + ends + unseen + others + far;
     if (byId("map-caption").textContent !== caption) byId("map-caption").textContent = caption;
   }

@@ -5,13 +5,16 @@ const onlooker = {};
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
 
+  // A number and its unit stay on one line.
+  const joined = (child) => (typeof child === "string" ? child.replace(/(\d) (?=(%|km)(?![\w-]))|([<>±]) (?=\d)/g, "$1$3\u00a0") : child);
+
   function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value === null || value === undefined || value === false) continue;
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
       else node.setAttribute(name, value === true ? "" : value);
     }
-    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map(joined));
     return node;
   }
 

@@ -16,6 +16,15 @@
   // Whether there is anything to mark.
   onlooker.hasMarks = (run) => Boolean(run.controllers && run.controllers.some((one) => one.behaviours.some((done) => done.picture)));
 
+  // What the marks mean, for each kind that is drawn.
+  onlooker.markKinds = (run) => {
+    const pictures = (run.controllers || []).flatMap((one) => one.behaviours).filter((done) => done.picture && done.mean >= LEAST).map((done) => done.picture);
+    const fans = run.space.moves && pictures.some(({ actions }) => actions && actions.length < run.nActions);
+    const words = [pictures.some(({ goals }) => goals && goals.length) && "targets: where a controller heads for", fans && "fans: the directions that it takes"].filter(Boolean);
+    if (words.length) words[0] = words[0][0].toUpperCase() + words[0].slice(1);
+    return words;
+  };
+
   class Marks {
     paintBehaviours(surface, ink, shown) {
       const { run } = this;

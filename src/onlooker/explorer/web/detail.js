@@ -41,6 +41,10 @@
       const anywhere = run.source.live ? "Click any point of the map, visited or not" : "Click a state on the map";
       return put(box, el("p", { class: "caption" }, `${anywhere}, to see what is done there, how sure that is, and who was near.`));
     }
+    if (!run.source.live && picked.site >= run.nNodes) {
+      return put(box, el("p", {}, el("b", {}, run.stateText(picked.site)), ", never visited"),
+        el("p", { class: "caption" }, "This file knows the states that were visited; the explorer (onlooker explore) answers about all others too."));
+    }
     const question = ++asked;
     const began = performance.now();
     const where = picked.site === null ? picked.place : run.stateOf(picked.site);
@@ -109,9 +113,9 @@
     const words = el("p", { id: "step-words" }, stepWords(run, path, t));
     put(box, form,
       judged(run, k),
-      el("p", {}, `${odd} of its ${path.surprise.length} steps ${odd === 1 ? "is" : "are"} ${rare}.`),
+      el("p", {}, `${odd === 0 ? "None" : odd} of its ${path.surprise.length} steps ${odd < 2 ? "is" : "are"} ${rare}.`),
       chart, el("div", { class: "controls" }, el("label", { class: "long" }, "Step", slider)), words,
-      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Dark lines: the expected surprise at that state; orange: more surprising than 98 % of simulated steps." : "Dashed: 95 % of all steps lie below."} The run was fitted to these very steps, so they look less odd than they are.`));
+      el("p", { class: "caption" }, `Surprise of a step: −ln of its predictive density. ${path.expected ? "Short lines: the expected surprise at that state; orange: more surprising than 98 % of simulated steps." : "Dashed: 95 % of all steps lie below."} The run was fitted to these very steps, so they look less odd than they are.`));
     return null;
   };
 
@@ -119,7 +123,7 @@
   function trajectoryField(run, act, k) {
     const n = run.data.trajectories;
     const { names } = run.paths;
-    const kind = names ? { type: "text", list: "trajectory-names", size: "12", autocomplete: "off", placeholder: `as ${run.called(0)}` }
+    const kind = names ? { type: "text", list: "trajectory-names", size: String(Math.min(24, Math.max(12, 3 + run.called(0).length))), autocomplete: "off", placeholder: `as ${run.called(0)}` }
       : { type: "number", min: "0", max: String(n - 1), placeholder: `0 – ${n - 1}` };
     const input = el("input", { ...kind, id: "trajectory-number", value: k === null ? "" : run.called(k),
       oninput: (event) => event.target.setCustomValidity(""),

@@ -4,40 +4,44 @@
   const { el, put, byId, number, percent, plural } = onlooker;
   const WAIT = () => el("p", { class: "caption" }, "Computing …");
 
+  const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
+
   onlooker.panels = {
     facts(run, source) {
       const { data } = run;
       const kind = {
-        real: run.space.features.length ? `states of ${["position", ...run.space.features.map((one) => one.name)].join(", ")}` : data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
+        real: run.space.features.length ? `states of ${listed(["position", ...run.space.features.map((one) => one.name)])}` : data.dims === 1 ? "states on a line" : `states in ${data.dims} dimensions`,
         grid: `states with coordinates in ${plural(data.dims, "dimension", "dimensions")}`,
         abstract: "numbered states",
       }[data.kind];
       const lengths = data.shortest === data.longest ? `${data.longest}` : `${data.shortest} to ${data.longest}`;
-      const seen = data.trajectories === null
-        ? `${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`
-        : `${plural(data.trajectories, "trajectory", "trajectories")} of ${lengths} states: ${plural(data.transitions, "step", "steps")} between ${number(data.nodes)} distinct ${kind}`;
+      const steps = `${plural(data.transitions, "step", "steps")}${data.step_time ? ` of ${data.step_time}` : ""} between ${number(data.nodes)} distinct ${kind}`;
+      const seen = data.trajectories === null ? steps : `${plural(data.trajectories, "trajectory", "trajectories")} of ${lengths} states, ${steps}`;
+      const actions = plural(data.actions, "action", "actions");
+      const ways = !data.dynamics ? actions : data.dynamics.startsWith(actions) ? data.dynamics : `${actions} (${data.dynamics})`;
       const likely = run.counts.reduce((best, one) => (one.share > best.share ? one : best));
       const found = run.consensus && (run.consensus.n_acting ?? run.consensus.n_clusters);
       const tile = (value, words) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, words));
       const controllers = run.regions && el("ul", { class: "plain found", "aria-label": "The controllers with the most states" },
         run.regions.map((one) => el("li", {}, onlooker.sign(one.number, run.n_reference, 15), el("span", {}, `${one.number + 1}: ${one.text}`))));
       const more = run.regions ? found - run.regions.length : 0;
-      const legend = `A controller is one way of acting, shared by all states of its colour${run.angles ? `; ${run.angles}` : ""}.`;
+      const legend = "A controller is one way of acting, shared by all states of its colour. Those of the consensus partition, with 90 % intervals in brackets:";
+      const below = [more > 0 ? `and ${number(more)} more, further down` : null, run.angles].filter(Boolean).join("; ");
       put(byId("facts"),
         el("div", {},
           run.in_short ? el("p", { class: "lead" }, onlooker.unbroken(run.in_short)) : null,
+          run.regions ? el("p", { class: "caption" }, legend) : null,
           controllers,
-          run.regions ? el("p", { class: "caption" }, `${more > 0 ? `And ${number(more)} more, further down. ` : ""}${legend}`) : null),
-        el("div", {},
-          el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${plural(data.actions, "action", "actions")}`,
-            data.dynamics ? ` (${data.dynamics})` : "", `. Prior: ${run.run.prior}.`),
-          run.kinds ? el("p", {}, run.kinds) : null,
+          run.regions && below ? el("p", { class: "caption" }, `${below[0].toUpperCase()}${below.slice(1)}.`) : null,
           el("div", { class: "tiles" },
             tile(`${likely.k}`, `controllers most likely (${percent(likely.share)})`),
             tile(found === null ? "…" : number(found), `${found === 1 ? "controller" : "controllers"} in the consensus partition`),
             tile(`${run.draws.chains.length} × ${number(run.draws.n_draws)}`, "chains × draws"),
             run.verdict ? tile(el("span", { class: run.verdict.level }, SIGN[run.verdict.level]), run.verdict.title) : tile("…", "convergence"),
-          )));
+          )),
+        el("div", {},
+          el("p", {}, `Seen: ${seen}; no action was seen. Each step is explained by one of ${ways}. Prior: ${run.run.prior}.`),
+          run.kinds ? el("p", {}, run.kinds) : null));
       const notes = [...run.notes];
       if (data.unidentifiable > 0) notes.push(`${percent(data.unidentifiable)} of the steps are equally likely under every action: they say nothing about the policy.`);
       if (!source.live) {
