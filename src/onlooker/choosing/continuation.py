@@ -200,18 +200,14 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     alone = (by_cluster @ (shared / shared.sum(axis=0))).T  # of regions, and of states
     least = u.min(axis=1, keepdims=True)
     above = u - least
+    densities = _of_nodes(predictor, one, nodes, by_cluster, likelihood)
     power, totals, mixtures = np.exp(-min(REACH) * above), [], []
 
     def mix(weight: Array) -> None:
         weight = np.where(weight >= TOLERANCE, weight, 0.0)
-        weight /= weight.sum(axis=1, keepdims=True)
-        mixtures.append(
-            [_mixed(weight, label, by_cluster, likelihood, counts, n_own, k) for k in SHRINKAGE]
-        )
+        total = weight.sum(axis=1)
+        mixtures.append([np.einsum("nj,nj->n", weight, each) / total for each in densities])
 
-    label = one.labels[0, nodes]
-    counts = predictor.own_counts(one)[nodes]
-    n_own = np.asarray(counts.sum(axis=1)).ravel()
     exponent = min(REACH)
     while exponent <= max(SHARPNESS):  # each is the fourth power of the one before
         if exponent in REACH:
@@ -230,25 +226,15 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     return np.asarray((1 - f) * near + f * alone)
 
 
-def _mixed(
-    weight: Array,
-    label: Array,
-    by_cluster: Array,
-    likelihood: Array,
-    counts: Any,
-    n_own: Array,
-    kappa: float | None,
-) -> Array:
-    """``Σ_j w_j p_j`` with the nodes' densities, leaning on their own behaviours or not."""
-    from scipy.sparse import csr_array
-
-    n, lean = len(label), np.ones(len(label)) if kappa is None else kappa / (n_own + kappa)
-    onto = csr_array((lean, (np.arange(n), label)), shape=(n, by_cluster.shape[1]))
-    mixed: Array = np.asarray((weight @ onto) * by_cluster).sum(axis=1)
-    if kappa is not None:
-        scaled = csr_array(counts.multiply((1 / (n_own + kappa))[:, None]))
-        mixed += np.asarray((weight @ scaled) * likelihood).sum(axis=1)
-    return mixed
+def _of_nodes(
+    predictor: Predictor, one: Clusters, nodes: Array, by_cluster: Array, likelihood: Array
+) -> list[Array]:
+    """``(n, nodes)`` by shrinkage: densities of steps if they began at a node, in one draw."""
+    controller = by_cluster[:, one.labels[0, nodes]]
+    counts = predictor.own_counts(one)[nodes]
+    own = np.asarray(counts @ likelihood.T).T
+    n_own = np.asarray(counts.sum(axis=1)).ravel()
+    return [controller if k is None else (own + k * controller) / (n_own + k) for k in SHRINKAGE]
 
 
 # -- what is left out ------------------------------------------------------------------------------
