@@ -48,7 +48,7 @@ def test_a_setting_scores_what_a_posterior_with_it_says(nodes, kind):
     found = score_settings(problem, left, Target(part, LOCAL, CONCENTRATION), SCHEDULE)
     states = problem.states[problem.node_of[left.asked]]
     next_states = problem.next_states[left.asked]
-    for number in (0, 37, 101, 250, 479, SETTINGS.index(replace(PLAIN, shrinkage=3.0))):
+    for number in (0, 37, 101, 250, 479, 500, 719, SETTINGS.index(replace(PLAIN, shrinkage=3.0))):
         prior = replace(PRIOR, continuation=SETTINGS[number])
         posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
         right = posterior.next_state_log_density(states, next_states)

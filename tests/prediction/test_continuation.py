@@ -17,10 +17,10 @@ DEMOS = WORLD.rollout(5, 12, random_state=0)[0]
 ASKED = np.array([[0.3, 0.2], [4.0, -1.0], [-3.0, 2.5], [30.0, 0.0]])
 
 
-def run(continuation, nodes="visited"):
+def run(continuation, nodes="visited", seed=0):
     prior = Regions.inferred(1.0, continuation=continuation)
     problem = bare_problem(DEMOS, WORLD.dynamics, nodes=nodes)
-    return sample(problem, prior, draws=8, tune=4, chains=2, random_state=0, progress=False)
+    return sample(problem, prior, draws=8, tune=4, chains=2, random_state=seed, progress=False)
 
 
 def by_hand(posterior, tau, tau0, alone, kappa=None):
@@ -42,7 +42,11 @@ def by_hand(posterior, tau, tau0, alone, kappa=None):
         u = (apart / spacing / hyper["scale"]) ** 2
         nu = hyper["nu"] if alone is None else alone
         f = nu / (nu + np.exp(-tau0 * u).sum(axis=1))
-        near = np.exp(-tau * (u - u.min(axis=1, keepdims=True)))
+        above = u - u.min(axis=1, keepdims=True)
+        if posterior.prior.continuation.nearest is not None:
+            k = posterior.prior.continuation.nearest
+            tau = 1 / np.sort(above, axis=1)[:, k - 1 : k]
+        near = np.exp(-tau * above)
         near /= near.sum(axis=1, keepdims=True)
         regions = posterior.regions[chain, draw]
         of_region = labels[np.unique(regions, return_index=True)[1]]
@@ -92,6 +96,15 @@ def test_distances_may_count_by_how_far_apart_nodes_lie():
     )
     evenly = run(Continuation(4.0)).policy(ASKED)  # must not pass for it; .016 to .031 by seed
     assert not np.allclose(posterior.policy(ASKED), evenly, atol=5e-3)
+
+
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
+def test_so_many_nodes_are_near_however_far_away_they_are(nodes):
+    posterior = run(Continuation(16.0, 1e-4, local=True, nearest=8), nodes)
+    right = by_hand(posterior, None, 1e-4, None)
+    by_one = run(Continuation(16.0, 1e-4, local=True), nodes)
+    off, other = (np.abs(p.policy(ASKED) - right).max() for p in (posterior, by_one))
+    assert off < other / 10
 
 
 @pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
@@ -161,7 +174,7 @@ def test_far_away_a_wide_reach_keeps_what_was_seen_and_the_model_does_not():
 
 
 def test_it_is_stored_with_the_run(tmp_path):
-    posterior = run(Continuation(4.0, 1 / 16, 0.01, 3.0, local=True))
+    posterior = run(Continuation(4.0, 1 / 16, 0.01, 3.0, local=True, nearest=9))
     posterior.save(tmp_path / "run.npz")
     loaded = Posterior.load(tmp_path / "run.npz")
     assert loaded.prior.continuation == posterior.prior.continuation
@@ -173,6 +186,9 @@ def test_bad_numbers_are_refused(name):
     for value in (0.0, 5e-324, 1e308, np.nan):
         with pytest.raises(ValueError, match=name):
             Continuation(**{name: value})
+    for value in (0, 1, 2.5):
+        with pytest.raises((TypeError, ValueError), match="nearest"):
+            Continuation(nearest=value)
     for name in ("local", "overall"):
         with pytest.raises(ValueError, match=name):
             Continuation(**{name: 1})

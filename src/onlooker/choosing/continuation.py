@@ -20,14 +20,19 @@ from onlooker.progress import make_progress
 from onlooker.sampling import short_run
 
 SHARPNESS = (0.25, 1.0, 4.0, 16.0)
+NEAREST = (8, 32)
+"""Instead of a sharpness."""
 REACH = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0)
 ALONE = (None, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SHRINKAGE = (None, 3.0)
 OVERALL = (False, True)
 PLAIN = Continuation(local=True)
 """The model itself, but for distances that count by how far apart nodes lie."""
+SHARING = [replace(PLAIN, sharpness=tau) for tau in SHARPNESS]
+SHARING += [replace(PLAIN, nearest=k) for k in NEAREST]
 SETTINGS = [
-    Continuation(*each, local=True) for each in product(SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)
+    replace(sharing, reach=reach, alone=alone, shrinkage=kappa, overall=overall)
+    for sharing, reach, alone, kappa, overall in product(SHARING, REACH, ALONE, SHRINKAGE, OVERALL)
 ]
 """All that are compared."""
 
@@ -153,7 +158,7 @@ def score_settings(
     shift = loglik.max(axis=1)
     likelihood = np.exp(loglik - shift[:, None])
     states = problem.states[problem.node_of[left.asked]]
-    sizes = [len(each) for each in (SHARPNESS, REACH, ALONE, SHRINKAGE, OVERALL)]
+    sizes = [len(each) for each in (SHARING, REACH, ALONE, SHRINKAGE, OVERALL)]
     density: Array = np.zeros((*sizes, len(node)))
     known = node >= 0
     here, there = (node[known], likelihood[known]), (states[~known], likelihood[~known])
@@ -195,49 +200,41 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     alone = (by_cluster @ (shared / shared.sum(axis=0))).T  # of regions, and of states
     least = u.min(axis=1, keepdims=True)
     above = u - least
+    densities = _of_nodes(predictor, one, nodes, by_cluster, likelihood)
     power, totals, mixtures = np.exp(-min(REACH) * above), [], []
-    label = one.labels[0, nodes]
-    counts = predictor.own_counts(one)[nodes]
-    n_own = np.asarray(counts.sum(axis=1)).ravel()
+
+    def mix(weight: Array) -> None:
+        weight = np.where(weight >= TOLERANCE, weight, 0.0)
+        total = weight.sum(axis=1)
+        mixtures.append([np.einsum("nj,nj->n", weight, each) / total for each in densities])
+
     exponent = min(REACH)
     while exponent <= max(SHARPNESS):  # each is the fourth power of the one before
         if exponent in REACH:
             seen = power * np.exp(-exponent * least)
             totals.append(np.where(seen >= TOLERANCE, seen, 0.0).sum(axis=1))
         if exponent in SHARPNESS:
-            weight = np.where(power >= TOLERANCE, power, 0.0)
-            weight /= weight.sum(axis=1, keepdims=True)
-            mixtures.append(
-                [_mixed(weight, label, by_cluster, likelihood, counts, n_own, k) for k in SHRINKAGE]
-            )
+            mix(power)
         power = np.square(np.square(power))
         exponent *= 4
-    near: Array = np.array(mixtures)[:, None, None, :, None]  # (sharpness, 1, 1, shrinkage, 1, n)
+    for sharing in SHARING[len(SHARPNESS) :]:
+        mix(np.exp(-above * sharing.sharpness_at(above)))
+    near: Array = np.array(mixtures)[:, None, None, :, None]  # (sharing, 1, 1, shrinkage, 1, n)
     total = np.array(totals)[:, None]
     stars = np.array([nu if star is None else star for star in ALONE])[:, None]
     f = (stars / (stars + total))[None, :, :, None, None]
     return np.asarray((1 - f) * near + f * alone)
 
 
-def _mixed(
-    weight: Array,
-    label: Array,
-    by_cluster: Array,
-    likelihood: Array,
-    counts: Any,
-    n_own: Array,
-    kappa: float | None,
-) -> Array:
-    """``Σ_j w_j p_j`` with the nodes' densities, leaning on their own behaviours or not."""
-    from scipy.sparse import csr_array
-
-    n, lean = len(label), np.ones(len(label)) if kappa is None else kappa / (n_own + kappa)
-    onto = csr_array((lean, (np.arange(n), label)), shape=(n, by_cluster.shape[1]))
-    mixed: Array = np.asarray((weight @ onto) * by_cluster).sum(axis=1)
-    if kappa is not None:
-        scaled = csr_array(counts.multiply((1 / (n_own + kappa))[:, None]))
-        mixed += np.asarray((weight @ scaled) * likelihood).sum(axis=1)
-    return mixed
+def _of_nodes(
+    predictor: Predictor, one: Clusters, nodes: Array, by_cluster: Array, likelihood: Array
+) -> list[Array]:
+    """``(n, nodes)`` by shrinkage: densities of steps if they began at a node, in one draw."""
+    controller = by_cluster[:, one.labels[0, nodes]]
+    counts = predictor.own_counts(one)[nodes]
+    own = np.asarray(counts @ likelihood.T).T
+    n_own = np.asarray(counts.sum(axis=1)).ravel()
+    return [controller if k is None else (own + k * controller) / (n_own + k) for k in SHRINKAGE]
 
 
 # -- what is left out ------------------------------------------------------------------------------
@@ -310,8 +307,10 @@ def _part(problem: Problem, left: Left) -> Problem:
 
 def _words(chosen: Continuation) -> str:
     """What was chosen, in a sentence."""
-    named = {"sharpness": chosen.sharpness, "reach": chosen.reach, "alone": chosen.alone}
-    named |= {"shrinkage": chosen.shrinkage}
+    named: dict[str, float | None] = {"sharpness": chosen.sharpness}
+    if chosen.nearest is not None:
+        named = {"nearest": chosen.nearest}
+    named |= {"reach": chosen.reach, "alone": chosen.alone, "shrinkage": chosen.shrinkage}
     parts = [f"{name} {value:.2g}" for name, value in named.items() if value is not None]
     parts += ["overall"] if chosen.overall else []
     return (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onlooker.checks import positive_number
+import numpy as np
+
+from onlooker.checks import Array, positive_integer, positive_number
 
 _LEAST, _MOST = 1e-150, 1e150  # products of which are numbers
 
@@ -36,6 +38,9 @@ class Continuation:
     local
         Distances to a node count in units of how far apart nodes lie around it, as they always do
         where landmarks stand for many states: where few were seen, each of them reaches farther.
+    nearest
+        So many nodes are near at any state: τ is such that the last of them counts 1/e times as
+        much as the first, however far away both are; None: τ is `sharpness`.
     """
 
     sharpness: float = 1.0
@@ -44,6 +49,7 @@ class Continuation:
     shrinkage: float | None = None
     overall: bool = False
     local: bool = False
+    nearest: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "reach", "alone", "shrinkage"):
@@ -55,6 +61,17 @@ class Continuation:
         for name in ("overall", "local"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.nearest is not None and positive_integer("nearest", self.nearest) < 2:
+            raise ValueError("nearest must be at least 2, got 1")
+
+    def sharpness_at(self, above: Array) -> float | Array:
+        """τ, or ``(n, 1)`` of the states whose nodes have these ``u_j`` above the least."""
+        if self.nearest is None:
+            return self.sharpness
+        k = min(self.nearest, above.shape[1]) - 1
+        last = np.partition(above, k, axis=1)[:, k : k + 1]
+        with np.errstate(divide="ignore"):
+            return np.where(last < np.inf, np.minimum(1 / last, _MOST), self.sharpness)
 
     @property
     def is_model(self) -> bool:

@@ -119,7 +119,8 @@ class NeighbourSearch:
         reached = np.exp(-self._rule.reach * u)
         total = np.where(reached >= tolerance, reached, 0.0).sum(axis=1)
         with np.errstate(invalid="ignore"):  # where a decay ends, all may be infinitely far
-            above = self._rule.sharpness * (u - least)
+            above = u - least
+            above = above * self._rule.sharpness_at(above)
         row, column = np.nonzero(above <= -np.log(tolerance))
         above = above[row, column]
         order = np.lexsort([above, row])

@@ -469,7 +469,7 @@ class Predictor:
         high = np.empty_like(low)
         parts = list(self._parts(len(states), n_values * width))
         size = repeats * int(self._rows(self.draws.labels).sum()) * problem.n_behaviours
-        hold = len(parts) > 1 and size <= _THETAS
+        few = size <= _THETAS
         held: dict[int, list[Array]] = {}
         for part in parts:
             values = np.empty((n_values, part.stop - part.start, width))
@@ -477,15 +477,24 @@ class Predictor:
                 # two streams: controllers do not depend on which states are asked for
                 for_rows = np.random.default_rng([self.seed, number, 1])
                 drawn: Iterable[Array] = held.get(number) or self._thetas(clusters, number, repeats)
-                if hold and number not in held:
-                    drawn = held[number] = list(drawn)
-                for repeat, thetas in enumerate(drawn):
-                    rows = self.draw_rows(clusters, states[part], node[part], rule, for_rows)
-                    values[repeat * len(self.draws) + clusters.index] = (
-                        problem.chosen_actions(states[part], thetas, rows)
+                if few and number not in held:  # together: policies are worked out once for all
+                    drawn = held[number] = [np.concatenate(list(drawn))]
+                place = 0
+                for thetas in drawn:
+                    times = len(thetas) // len(clusters.policy)
+                    rows = [
+                        self.draw_rows(clusters, states[part], node[part], rule, for_rows)
+                        + repeat * len(clusters.policy)
+                        for repeat in range(times)
+                    ]
+                    chosen = np.concatenate(rows)
+                    first = np.arange(place, place + times)[:, None] * len(self.draws)
+                    values[(first + clusters.index).ravel()] = (
+                        problem.chosen_actions(states[part], thetas, chosen)
                         if of == "actions"
-                        else thetas[rows]
+                        else thetas[chosen]
                     )
+                    place += times
             low[part], high[part] = np.quantile(values, levels, axis=0, overwrite_input=True)
         return low, high
 
