@@ -39,7 +39,8 @@ from onlooker.problem import Layout
 _WINDOW = 20  # points of the grid among which the scale is drawn at a time, at most
 _NARROWEST = 4
 _DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wider
-_LONGEST = 10.0  # step of `carry` on the grid, before tuning
+_LONGEST = 10.0  # step of `carry` on the grid, before tuning, up to `_FEW` nodes; ∝ 1/√N beyond
+_FEW = 1_000
 _MAX_LONGEST = 60.0
 _OFTEN = 0.5  # share of sweeps with a carry
 _ACCEPTED = 0.35  # share of carries that tuning aims at
@@ -91,7 +92,7 @@ class BoundRegions(Bound[Sharing]):
             link,
             siblings,
             np.bincount(controllers, minlength=n_slots),
-            np.array([_LONGEST, used + _SPARE]),
+            np.array([max(_LONGEST * min(math.sqrt(_FEW / n), 1.0), 1.0), used + _SPARE]),
         )
         hyper = {
             "nu": start(self.nu),
