@@ -34,7 +34,8 @@ def shoot(page, path: Path) -> None:
     """What the window shows, in few colours: a small file."""
     page.wait_for_timeout(1000)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 def open_page(browser, scheme: str):

@@ -407,7 +407,7 @@ def test_with_features_the_policy_is_drawn_over_the_position(page_of):
 
 def test_with_features_a_state_is_said_in_words_and_asked_for_by_its_position(page_of):
     page = page_of("earth")
-    assert "distinct states of position, speed;" in page.inner_text("#facts")
+    assert "distinct states of position and speed;" in page.inner_text("#facts")
     assert page.locator("#ask input").count() == 2
     page.fill("#ask-0", "179.5")
     page.fill("#ask-1", "-18")

@@ -6,7 +6,7 @@ const onlooker = {};
   const SVG = "http://www.w3.org/2000/svg";
 
   // A number and its unit stay on one line.
-  const joined = (child) => (typeof child === "string" ? child.replace(/(\d) (?=(%|km)(?![\w-]))|([<>±]) (?=\d)/g, "$1$3\u00a0") : child);
+  const joined = (text) => text.replace(/(\d) (?=(%|km)(?![\w-]))|([<>±]) (?=\d)/g, "$1$3\u00a0");
 
   function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -14,7 +14,7 @@ const onlooker = {};
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
       else node.setAttribute(name, value === true ? "" : value);
     }
-    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map(joined));
+    node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map((child) => (typeof child === "string" && node.namespaceURI !== SVG ? joined(child) : child)));
     return node;
   }
 
