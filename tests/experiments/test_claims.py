@@ -177,7 +177,7 @@ PAPER = {7: 4, 8: 39, 9: 32, 10: 16, 11: 6, 12: 3}
 def test_the_posterior_of_nu_is_the_papers_within_four_thousandths(nu, holds):
     found = controllers.claims(of_controllers(PAPER, nu), controllers.Config())
     assert verdicts(found) == [True, holds, False]
-    assert found[0].evidence == "7: 4%, 8: 39%, 9: 32%, 10: 16%, 11: 6%, 12: 3%"
+    assert found[0].evidence == "7: 4 %, 8: 39 %, 9: 32 %, 10: 16 %, 11: 6 %, 12: 3 %"
     assert found[1].evidence == f"{nu[0]:.4f} ± {nu[1]:.4f}"
     swapped = of_controllers(PAPER, (0.033, 0.033), nu)
     assert verdicts(controllers.claims(swapped, controllers.Config())) == [True, False, holds]
@@ -227,5 +227,5 @@ def test_patterns_are_identified_if_most_runs_keep_them_apart():
 
     assert claimed(3).holds is True
     assert claimed(2).holds is False  # half are not most
-    assert claimed(4).evidence.startswith("in 100% of the runs")
+    assert claimed(4).evidence.startswith("in 100 % of the runs")
     assert "Rand index 1.00" in claimed(4).evidence
