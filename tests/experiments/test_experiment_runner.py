@@ -194,6 +194,12 @@ def test_one_failure_sinks_a_claim_and_a_doubt_leaves_it_open():
     assert all_of([]) is None
 
 
+@pytest.mark.parametrize(("name", "value"), [("runs", 0), ("runs", 1.5), ("seed", -1)])
+def test_experiments_without_a_run_or_a_seed_are_refused_before_they_begin(name, value):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must be"):
+        ToyConfig(**{name: value})
+
+
 def test_sizes_that_are_not_the_papers_are_not_compared(tmp_path):
     assert made(ToyConfig(runs=2), tmp_path).comparisons
     assert made(ToyConfig(runs=2, seconds=0.001), tmp_path).comparisons == []

@@ -114,6 +114,7 @@ def test_scalars_of_the_summary_have_words():
 def test_a_place_has_the_digits_that_it_needs_and_on_earth_its_sides():
     assert place_text([4.951, -0.1], [1, 3], geographic=False) == "(5, −0.1)"
     assert place_text([-61.87, 21.86], [1, 1], geographic=True) == "(61.9°W, 21.9°N)"
+    assert place_text([360.5, 21.86], [1, 1], geographic=True) == "(0.5°E, 21.9°N)"
     assert place_text([298.13, -21.86, 7.0], [1, 1, 0], geographic=True) == "(61.9°W, 21.9°S, 7)"
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -493,3 +494,39 @@ def test_files_of_others_are_refused(tmp_path):
             Posterior.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         Posterior.load(tmp_path / "nowhere")
+
+
+# -- when parts are due ---------------------------------------------------------------------------
+
+
+class Writer(store.ChainFolder):
+    """Notes the times at which parts are written, each of which takes a while."""
+
+    def __init__(self, clock, cost):
+        super().__init__(Path("nowhere"), None, None, "")
+        self.clock, self.cost, self.written = clock, cost, []
+
+    def write(self, runner):
+        self.written.append(self.clock[0])
+        self.clock[0] += self.cost
+
+
+@pytest.mark.parametrize(
+    ("cost", "began", "times"),
+    [
+        (0.0, 0.0, [1.0, 2.0, 3.0]),  # at first one a second
+        (0.0, 1000.0, [1053.0, 1108.5, 1167.0]),  # a kill costs a twentieth of a run at most
+        (0.0, 1e6, [1000300.0, 1000600.0, 1000900.0]),  # or five minutes
+        (2.0, 0.0, [1.0, 43.0, 85.0]),  # writing takes at most a twentieth of the time
+    ],
+)
+def test_parts_are_as_frequent_as_kills_and_the_disk_ask_for(cost, began, times, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(store.time, "monotonic", lambda: clock[0])
+    folder = Writer(clock, cost)
+    clock[0] = folder._last = began
+    runner = SimpleNamespace(done=False, sweeps=1)
+    while len(folder.written) < len(times):
+        clock[0] += 0.5
+        folder.offer(runner)
+    assert folder.written == times
