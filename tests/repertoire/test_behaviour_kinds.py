@@ -325,6 +325,19 @@ def test_actions_are_drawn_given_behaviour_and_transition():
     np.testing.assert_allclose(shares, policies(states)[0, 0], atol=0.012)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_each_state_has_the_actions_of_the_behaviour_drawn_there(known):
+    policies = make_policies([Blurs(), Stay()], corridor(action_order="line"), IN_CORRIDOR)
+    states, rng = np.array([0, 2, 5, 2, 3]), np.random.default_rng(0)
+    behaviours = rng.integers(policies.n_behaviours, size=(40, 5))
+    loglik = np.log(rng.dirichlet(np.ones(3), size=5)) if known else None
+    drawn = policies.actions_given(states, behaviours, loglik, np.random.default_rng(3))
+    uniforms, table = np.random.default_rng(3).random((40, 5)), policies(states)
+    for d, t in np.ndindex(40, 5):
+        weights = table[t, behaviours[d, t]] * (np.exp(loglik[t]) if known else 1.0)
+        assert drawn[d, t] == np.searchsorted(np.cumsum(weights / weights.sum()), uniforms[d, t])
+
+
 def test_a_behaviour_of_ones_own_is_checked_when_it_is_asked():
     wrong = Behaviour("wrong", lambda states: np.full((len(states), 3), 0.5))
     with pytest.raises(ValueError, match="policy of 'wrong'"):

@@ -342,15 +342,20 @@ class Policies:
         uniforms = np.asarray(rng.random(behaviours.shape))
         out = np.empty(behaviours.shape, dtype=smallest_int(self.n_actions))
         for chunk in self.chunks(len(states)):
-            weights = self(states[chunk])
+            n = len(states[chunk])
+            pair = behaviours[:, chunk] + np.arange(n) * self.n_behaviours
+            drawn = np.zeros(n * self.n_behaviours, dtype=bool)
+            drawn[pair] = True  # of hundreds of behaviours few are drawn at a state
+            weights = self(states[chunk]).reshape(-1, self.n_actions)[drawn]
             if loglik is not None:
+                of_state = np.flatnonzero(drawn) // self.n_behaviours
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    logs = np.log(weights) + loglik[chunk][:, None]
-                    weights = np.exp(logs - logs.max(axis=2, keepdims=True))
-            running = np.cumsum(weights, axis=2)
-            place = np.arange(len(running))
-            for some in slices_of(len(behaviours), running[:, 0].size):
-                rows: Array = running[place, behaviours[some, chunk]]
+                    logs = np.log(weights) + loglik[chunk][of_state]
+                    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+            running = np.cumsum(weights, axis=1)
+            place = np.cumsum(drawn) - 1
+            for some in slices_of(len(behaviours), n * self.n_actions):
+                rows: Array = running[place[pair[some]]]
                 top = rows[:, :, -1]
                 target = np.minimum(uniforms[some, chunk] * top, np.nextafter(top, 0.0))
                 out[some, chunk] = (rows <= target[:, :, None]).sum(axis=2)
