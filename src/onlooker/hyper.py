@@ -185,6 +185,8 @@ class Scaled:
 
 def closed_form(prior: Prior) -> tuple[float, float, float, float] | None:
     """``(a, b, low, high)`` of a density ``∝ x^a e^(-bx)`` between low and high; None of others."""
+    if type(prior) not in (Exponential, Gamma, LogUniform, Scaled):
+        return None  # a subclass may have a density of its own
     match prior:
         case Exponential(mean):
             return 0.0, 1 / mean, 0.0, math.inf

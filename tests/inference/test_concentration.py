@@ -13,6 +13,13 @@ from onlooker.partitions import Regions
 PRIORS = [TotalMass(Exponential(1.0)), Gamma(2.0, 5.0), LogUniform(0.01, 3.0)]
 
 
+class Narrow(Gamma):
+    """A prior that only looks like one of the library's."""
+
+    def logpdf(self, value):
+        return super().logpdf(value) if value < 0.4 else -np.inf
+
+
 class Own:
     """A prior that the library does not know."""
 
@@ -57,6 +64,12 @@ def test_a_prior_of_ones_own_is_drawn_from_in_the_same_way():
     own(state)
     assert state.hyper["alpha"] == pytest.approx(chain.state.hyper["alpha"], rel=1e-9)
     assert state.rng.random() == chain.state.rng.random()
+
+
+def test_a_subclass_keeps_its_own_density():
+    chain = made(Narrow(2.0, 5.0), kinds=True)
+    drawn = [chain.sweep() and chain.state.hyper["alpha"] for _ in range(30)]
+    assert max(drawn) < 0.4
 
 
 def test_a_chain_with_a_prior_of_ones_own_draws_alpha_once_after_all_passes():

@@ -17,8 +17,9 @@ from onlooker.blocks import slices_of
 from onlooker.files import DamagedFileError, parse_json, read_array, read_arrays
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
+from onlooker.hyper import Exponential, TotalMass
 from onlooker.inference.unseen import Unseen
-from onlooker.partitions import ChineseRestaurant
+from onlooker.partitions import ChineseRestaurant, Regions
 from onlooker.runs import checking
 from onlooker.runs.checking import check_state
 
@@ -120,6 +121,18 @@ def test_hyper_parameters_that_their_prior_excludes_are_refused(value):
     state = through_arrays(chain)
     state.hyper["gamma"] = value
     with pytest.raises((ValueError, TypeError)):
+        check_state(state, chain.target, chain.bound)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-200])
+def test_a_concentration_too_small_to_compute_with_is_refused_though_its_prior_allows_it(value):
+    problem, concentration = plane_problem(), TotalMass(Exponential(1.0))
+    rng = np.random.default_rng(0)
+    chain = make_chain(problem, Regions.inferred(1.0), alpha=concentration, rng=rng)
+    state = through_arrays(chain)
+    check_state(state, chain.target, chain.bound)
+    state.hyper["alpha"] = value
+    with pytest.raises(ValueError, match="alpha"):
         check_state(state, chain.target, chain.bound)
 
 

@@ -46,13 +46,15 @@ def draw_log_alpha(
     form: Array,
     rng: np.random.Generator,
 ) -> float:
-    """``ln α`` by a step of slice sampling, as in `onlooker.gibbs.slices`, from another one.
+    """A new ``ln α`` from the old one, by a step of slice sampling as in `onlooker.gibbs.slices`.
 
     ``p(α | a, z) ∝ p(α) Π_k DM(ξ_k)`` with the closed `form` of ``p(α)``.
     """
     n, most = len(kind), 0
     for k in range(len(totals)):
-        most = max(most, totals[k])
+        if totals[k] > 0:
+            for j in range(n):
+                most = max(most, counts[k, j])
     times = np.zeros((len(by_kind), most + 1), dtype=np.int64)
     for k in range(len(totals)):
         if totals[k] > 0:
@@ -71,8 +73,8 @@ def draw_log_alpha(
         steps_up -= 1
     while True:
         candidate = low + (high - low) * rng.random()
-        if _log_density(candidate, by_kind, n, times, totals, form) > level:
-            return candidate
+        if candidate == x or _log_density(candidate, by_kind, n, times, totals, form) > level:
+            return candidate  # x is where a slice ends that has nothing else, or no level
         if candidate < x:
             low = candidate
         else:

@@ -38,7 +38,7 @@ class State(Generic[P]):
     controllers: Array | None = None
     """``(slots, A)``: the drawn ones; None if they are integrated out."""
     masses: Array | None = None
-    """``(kinds,)``: those of the kinds of behaviours, up to a factor; None: they are known."""
+    """``(kinds,)``: those of the kinds of behaviours, with sum 1; None: they are known."""
     unseen: Any = None
     """A NamedTuple of arrays: what was not seen, if anything."""
     data: Data = field(default=None, repr=False)  # type: ignore[assignment]

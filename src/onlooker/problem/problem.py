@@ -397,7 +397,7 @@ class Layout:
     def base_sums(self) -> BaseSums:
         """Sums of likelihoods over the behaviours of one share."""
         n_kinds = len(self.problem.kinds)
-        base = self.problem.base_measure(np.ones(n_kinds) if n_kinds > 1 else None)
+        base = self.problem.base_measure(np.full(n_kinds, 1 / n_kinds) if n_kinds > 1 else None)
         kind = np.zeros(self.problem.n_behaviours, dtype=np.int64) if base is None else base.kind
         return sum_base(self.data.likelihood, kind)
 

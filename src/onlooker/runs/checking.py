@@ -214,7 +214,7 @@ def _check_masses(masses: Array | None, n_kinds: int) -> None:
     if (masses is None) != (n_kinds == 1):
         raise ValueError(f"masses must {'not ' if n_kinds == 1 else ''}be there")
     if masses is not None:
-        stored_array("masses", masses, np.float64, (n_kinds,), _LEAST, 1.0)
+        stored_array("masses", masses, np.float64, (n_kinds,), _LEAST, 1 + 1e-6)
         if abs(masses.sum() - 1) > 1e-6:
             raise ValueError("masses must sum to 1")
 
@@ -225,7 +225,8 @@ def _check_hyper(values: dict[str, float], target: Target) -> None:
         if isinstance(value, Prior) and not math.isfinite(value.logpdf(values[name])):
             raise ValueError(f"hyper {name} is {values[name]}, which its prior excludes")
     for name, number in values.items():
-        if name not in known or not isinstance(number, float) or not 0 <= number < _MOST:
+        least = _LEAST if isinstance(known.get(name), Prior) else 0.0
+        if name not in known or not isinstance(number, float) or not least <= number < _MOST:
             raise ValueError(f"hyper {name} is {number!r}")
 
 

@@ -39,7 +39,9 @@ from onlooker.problem import Layout
 _WINDOW = 20  # points of the grid among which the scale is drawn at a time, at most
 _NARROWEST = 4
 _DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wider
-_LONGEST = 10.0  # step of `carry` on the grid, before tuning, up to `_FEW` nodes; ∝ 1/√N beyond
+_LONGEST = (
+    10.0  # step of `carry` on the grid, before tuning; ∝ 1/√N, down to 1, beyond `_FEW` nodes
+)
 _FEW = 1_000
 _MAX_LONGEST = 60.0
 _OFTEN = 0.5  # share of sweeps with a carry
@@ -428,7 +430,7 @@ class Summed(Update[Sharing]):
 class Carried(Summed):
     """The same, after another scale was tried that all links are carried along to.
 
-    In every other sweep or so: scales move faster than all else, also then.
+    In half of the sweeps, by chance: scales move faster than all else, also then.
     """
 
     name = "carried"
