@@ -105,7 +105,7 @@ def panels(axes: Sequence[Any], table: pd.DataFrame, demos: Demonstrations, conf
 
     ax = axes[1]
     _partition(ax, world, seen, grid, colours, config)
-    ax.set_title("(b) Recognised regions")
+    ax.set_title("(b) Recognised controllers")
 
     ax = axes[2]
     some = grid[grid["distance"] <= config.reach]
@@ -169,7 +169,7 @@ def _partition(
     picture = shade.reshape(config.grid, config.grid, 3)
     ax.imshow(picture, extent=box, origin="lower", interpolation="nearest")
     ax.scatter(*states.T, s=7, color=mine[labels], edgecolor="black", linewidth=0.2)
-    name = f"states, in {len(np.unique(labels))} regions"
+    name = f"states, {len(np.unique(labels))} controllers"
     ax.plot([], [], "o", color="0.5", mec="black", ms=4, label=name)
     ax.plot([], [], "s", color="0.8", ms=7, label="carried to near points")
     legend_below(ax)

@@ -40,7 +40,7 @@ def n_controllers(counts: Any, ax: Axes | None = None, *, truth: int | None = No
     ax.set(xlabel="number of controllers", ylabel="probability")
     ax.margins(y=0.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     return ax
 
 
@@ -90,6 +90,6 @@ def rose(
     crowd = np.maximum(np.cos(between[:, None] - angles), 0) ** 4 @ policy
     ax.set_rlabel_position(float(np.rad2deg(between[crowd.argmin()])))
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.tick_params("y", labelsize="small")
     return ax
