@@ -122,6 +122,17 @@ def test_what_is_done_in_a_fifth_of_the_cases_is_not_mostly_done(share, words):
     assert line.endswith(" of the states: 4 to 5, 9")
 
 
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [(0.03, "perhaps mostly stays (85 % [3–96])"), (0.8, "mostly stays (85 % [80–96])")],
+)
+def test_what_may_as_well_be_seldom_done_is_called_a_perhaps(low, words):
+    done = {"behaviour": 0, "name": "stays", "mean": 0.85, "low": low, "high": 0.96}
+    actions = [{"action": 0, "name": "north", "probability": 0.6}]
+    region = {"actions": actions, "behaviours": [done], "states": 1, "numbers": None}
+    assert in_a_line(opened(), region | {"center": None}).startswith(f"{words}; ")
+
+
 def test_shares_are_rounded_as_on_paper():
     assert [percent(share) for share in (0.205, 0.215, 0.001, 0.0, 1.0)] == [
         "21 %", "22 %", "< 1 %", "0 %", "100 %",

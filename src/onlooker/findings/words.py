@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_LISTED = 12
 _WAYS = "a way of acting", "ways of acting"
 _MAX_RANGES = 8
+_UNSURE = 0.5  # width of an interval from which on a finding is a perhaps
 _MOSTLY = 0.5
 _MIN_DRIFT = 0.1  # of the longest step: a mean step that is worth telling
 
@@ -132,11 +133,13 @@ def in_a_line(run: OpenedRun, region: dict[str, Any]) -> str:
     """What is mostly done in a region, and where it is; for a page that shows the rest."""
     likely = region["actions"][0]
     what, share = f"{likely['name']} ({percent(likely['probability'])})", likely["probability"]
+    unsure = ""
     if region["behaviours"]:
         doing = Doing(**region["behaviours"][0])
         what = f"{doing.name} ({with_interval(doing.mean, doing.low, doing.high)})"
         share = doing.mean
-    often = "mostly" if share >= _MOSTLY else "most often"
+        unsure = "perhaps " if doing.high - doing.low > _UNSURE else ""
+    often = unsure + ("mostly" if share >= _MOSTLY else "most often")
     where = f"{percent(region['states'] / run.posterior.problem.n_nodes)} of the states"
     if region["numbers"] is not None:
         where += f": {_ranges(region['numbers'])}"
