@@ -39,10 +39,8 @@ from onlooker.problem import Layout
 _WINDOW = 20  # points of the grid among which the scale is drawn at a time, at most
 _NARROWEST = 4
 _DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wider
-_LONGEST = (
-    10.0  # step of `carry` on the grid, before tuning; ∝ 1/√N, down to 1, beyond `_FEW` nodes
-)
-_FEW = 1_000
+_LONGEST = 10.0  # step of `carry` on the grid, before tuning
+_FEW = 1_000  # nodes up to which: beyond, ∝ 1/√N, down to 1
 _MAX_LONGEST = 60.0
 _OFTEN = 0.5  # share of sweeps with a carry
 _ACCEPTED = 0.35  # share of carries that tuning aims at
