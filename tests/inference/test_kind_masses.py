@@ -6,10 +6,12 @@ import pytest
 from bare import bare_problem
 from chains import draws_of, make_chain
 from enumerated_regions import MORE, Case, many_visits
+from naive_behaviours import draw_anew
 from naive_regions import twin_alpha
 
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics
+from onlooker.gibbs import behaviours
 from onlooker.gibbs.arrays import make_tables, sum_base
 from onlooker.gibbs.behaviours import BETWEEN
 from onlooker.hyper import CONCENTRATION
@@ -191,7 +193,10 @@ def test_the_step_of_the_masses_equals_its_twin(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_passes_over_behaviours_equal_their_twin(seed):
-    """Counts first, then the base: its kind, then inside it. In between, masses and α."""
+    """Counts first, then the base: its kind, then inside it; then all of a controller anew.
+
+    In between, masses and α.
+    """
     chain = made(seed)
     state, problem = chain.state, chain.problem
     update = chain.update("actions")
@@ -231,6 +236,21 @@ def test_passes_over_behaviours_equal_their_twin(seed):
                                 used.append(new)
                         counts[k, new] += 1
                         actions[t] = new
+            of_k = [
+                t for i in np.flatnonzero(state.labels == k) for t in range(first[i], first[i + 1])
+            ]
+            if len(of_k) > 1:
+                draw_anew(
+                    of_k,
+                    actions,
+                    likelihood,
+                    alpha,
+                    share,
+                    kind_of,
+                    rng,
+                    behaviours._SEQUENCES,
+                )
+                counts[k] = np.bincount([actions[t] for t in of_k], minlength=9)
         if n_passes == BETWEEN:
             masses = twin_masses(masses, counts, kind_of, 9 * alpha, rng)
             share = 9 * masses[kind_of] / np.bincount(kind_of)[kind_of]

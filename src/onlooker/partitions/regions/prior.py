@@ -83,7 +83,7 @@ class Regions(PartitionPrior[Sharing]):
     state: ClassVar[type[Sharing]] = Sharing
     kept: ClassVar[tuple[str, ...]] = ("regions",)
     collapsed_only: ClassVar[bool] = True
-    passes: ClassVar[int] = 20
+    passes: ClassVar[int] = 16
     strategies: ClassVar[tuple[Strategy, ...]] = ("average", "map", "local")
     texts: ClassVar = {
         "nu": HyperText("ν", "self-link weight", "how readily a state starts a region of its own"),
