@@ -250,10 +250,14 @@ def _draw_anew(
         node[p], node[q] = node[q], node[p]
     for p in range(n):
         chosen[p] = actions[at[p]]
-    worth = _sequence(True, at, data, base, base_total, alpha, by_kind, running, anew, rng)
-    changed = False
-    for _ in range(_SEQUENCES):
-        other = _sequence(False, at, data, base, base_total, alpha, by_kind, running, anew, rng)
+    worth, changed = 0.0, False
+    for number in range(1 + _SEQUENCES):  # the present one first
+        other = _sequence(
+            number == 0, at, data, base, base_total, alpha, by_kind, running, anew, rng
+        )
+        if number == 0:
+            worth = other
+            continue
         worth = np.logaddexp(worth, other)
         if np.log(rng.random()) < other - worth:
             changed = True
