@@ -3,10 +3,13 @@
     python tests/support/mutants.py --seed 0
 
 Each mutant is a copy of the package with one change in one file: a comparison flipped, + for -, a
-constant off by one, `and` for `or`, a condition negated, a statement left out. The tests of its
-room run until the first fails. A mutant that no test has caught when time is up counts as a
-survivor. Tests that killed are run once more on the package as it is: where they fail there too,
-they have shown nothing.
+constant off by one, `and` for `or`, a condition negated, a statement left out. The tests that run
+its line, the nearest first, go on until one fails. A mutant that no test has caught when time is up
+counts as a survivor. Tests that killed are run once more on the package as it is: where they fail
+there too, they have shown nothing.
+
+Which tests run which lines is found by running all of them first (`lines_run`), once: that takes as
+long as `make test`, and what has changed since is added each time.
 """
 
 import argparse
@@ -28,12 +31,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import kernels
+from lines_run import LinesRun
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onlooker"
 TESTS = ROOT / "tests"
 SECONDS = 60  # of processor time, for the tests of one mutant
 MAX_FILES = 12  # test files for one mutant; most of those that are caught are by the first
+FIRST_FILES = 5  # run before all others: to read many files takes longer than most tests
 LEFT_OUT = re.compile(r"test_(browser\w*|fuzz|package|ci|layers|pages)\.py|calibration|golden/")
 # fmt: off
 HOMES = {"__init__": "test_import", "sampling": "inference/", "compiled": "test_support",
@@ -200,28 +205,99 @@ def function_around(path, line):
     return "\n".join(lines[inner.lineno - 1 : inner.end_lineno])
 
 
-def tests_for(mutant):
-    """Test files that are nearest to a mutant, the nearest first.
+def test_files():
+    """Files of tests that may judge a mutant."""
+    return [path for path in sorted(TESTS.rglob("test_*.py"))
+            if not LEFT_OUT.search(str(path.relative_to(TESTS)))]  # fmt: skip
+
+
+def nearness(mutant):
+    """How near each file of tests is to a mutant.
 
     Near is what stands in the same room, has the same name, and shares words with the function
     that few other tests have.
     """
     room = room_of(mutant.path)
-    texts = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        name = str(path.relative_to(TESTS))
-        if not LEFT_OUT.search(name):
-            texts[path] = name, words_of(path)
+    texts = {path: (str(path.relative_to(TESTS)), words_of(path)) for path in test_files()}
     wanted = words_in(function_around(PACKAGE / mutant.path, mutant.line))
     known = {word: sum(word in words for _, words in texts.values()) for word in wanted}
     weight = {word: math.log(len(texts) / n) for word, n in known.items() if n}
-    scores = {}
+    near = {}
     for path, (name, words) in texts.items():
         own = name.startswith(HOMES.get(room, (f"{room}/", f"test_{room}")))
         same = mutant.path.stem.strip("_") in path.stem
         shared = sum(value for word, value in weight.items() if word in words)
-        scores[path] = own + same + 2 * shared / max(sum(weight.values()), 1.0)
-    return sorted(scores, key=lambda path: -scores[path])[:MAX_FILES]
+        near[str(path)] = own + same + 2 * shared / max(sum(weight.values()), 1)
+    return near
+
+
+def tests_for(mutant, run):
+    """Tests for a mutant, as many as there is time for.
+
+    First those that run its line, or that run or name what calls the kernel it is in; then whole
+    files that are near. Files go by how near they are and how long they take, tests in them by
+    the latter.
+    """
+    near = nearness(mutant)
+    wanted = set(run.of(mutant.path, mutant.line))
+    for name, callers in callers_of(mutant):
+        wanted.update(*(run.of(*caller) for caller in callers))
+        wanted.update(
+            *(tests for file, tests in run.tests().items() if name in words_of(Path(file)))
+        )
+    files = {}
+    for file, tests in run.tests().items():
+        known = {test: tests[test] for test in sorted(tests, key=tests.get) if test in wanted}
+        if known:
+            files[file] = known
+    chosen, seconds = [], 0.0
+    for file in sorted(
+        files, key=lambda file: (1 + sum(files[file].values())) / (0.1 + near[file])
+    ):
+        for test, spent in files[file].items():
+            if seconds + spent < SECONDS:
+                chosen.append(test)
+                seconds += spent
+    for file in sorted(near, key=near.get, reverse=True)[:MAX_FILES]:
+        rest = {test: spent for test, spent in run.tests()[file].items() if test not in wanted}
+        if seconds + sum(rest.values()) < SECONDS:
+            chosen += rest
+            seconds += sum(rest.values())
+    return chosen
+
+
+@cache
+def functions_of(path):
+    """Functions of a file: name, first line, whether it is a kernel, lines by the names in them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            named = {}
+            for part in (part for line in node.body for part in ast.walk(line)):
+                name = getattr(part, "id", getattr(part, "attr", None))
+                named.setdefault(name, getattr(part, "lineno", node.lineno))
+            kernel = any("njit" in ast.unparse(one) for one in node.decorator_list)
+            found.append((node.name, node.lineno, node.end_lineno, kernel, named))
+    return found
+
+
+def callers_of(mutant):
+    """For a mistake in a kernel: each kernel that it is in, with the lines of Python that name it.
+
+    What is compiled leaves no trace of the lines that ran.
+    """
+    around = [one for one in functions_of(PACKAGE / mutant.path)
+              if one[1] <= mutant.line <= one[2] and one[3]]  # fmt: skip
+    names = [one[0] for one in around]
+    for name in names:
+        lines = set()
+        for path in PACKAGE.rglob("*.py"):
+            for caller, _, _, kernel, named in functions_of(path):
+                if name in named and kernel and caller not in names:
+                    names.append(caller)
+                elif name in named and not kernel:
+                    lines.add((path.relative_to(PACKAGE), named[name]))
+        yield name, lines
 
 
 def importers(module, package=PACKAGE):
@@ -281,19 +357,26 @@ def run_tests(source, tests, seconds, processor=SECONDS, first=True):
             os.killpg(process.pid, signal.SIGKILL)  # a group of its own: what tests started, too
             process.communicate()
             return None
+    if "ERROR: not found:" in output:
+        raise LookupError(f"no such test: {output}")
     failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
     if failed or process.returncode in (0, 5):
         return failed
     return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else ["pytest itself"]
 
 
-def judge(mutant, deadline):
+def judge(mutant, run, deadline):
     """The test that kills a mutant; or that it survived, that time was up, or never begun."""
-    seconds = deadline - time.monotonic()
-    if seconds < 5:
+    if deadline - time.monotonic() < 5:
         return NOT_RUN
+    tests = tests_for(mutant, run)
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    failed = []
     with planted(mutant) as source:
-        failed = run_tests(source, tests_for(mutant), seconds)
+        for part in (files[:FIRST_FILES], files[FIRST_FILES:]):
+            some = [test for test in tests if test.partition("::")[0] in part]
+            if some and failed == []:
+                failed = run_tests(source, some, deadline - time.monotonic())
     return TIME_IS_UP if failed is None else failed[0] if failed else SURVIVED
 
 
@@ -310,9 +393,10 @@ def main():
     mutants = sample(options.number, options.seed)[part]
     if kernels.missing(PACKAGE):
         kernels.compile_all()  # once, not for every mutant
+    run = LinesRun(PACKAGE, test_files(), jobs=options.jobs)
     deadline = time.monotonic() + 60 * options.minutes
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(judge, mutant, deadline) for mutant in mutants]
+        jobs = [pool.submit(judge, mutant, run, deadline) for mutant in mutants]
         verdicts = []
         for mutant, job in zip(mutants, jobs, strict=True):
             verdicts.append(job.result())
