@@ -92,6 +92,18 @@ def test_a_state_with_any_number_out_of_range_is_refused(problem, prior, collaps
                     check_state(through_arrays(chain, {name: wrong}), chain.target, chain.bound)
 
 
+@pytest.mark.parametrize("prior", ["ddcrp", "potts", "mixing"])
+def test_a_state_with_a_slot_too_many_is_refused_though_all_else_fits(prior):
+    *_, chain = states_of(plane_problem(), PRIORS[prior], True, 3)
+    stored, _ = chain.state.as_arrays()
+    n = len(stored["slots.order"])
+    more = {f"slots.{name}": np.append(stored[f"slots.{name}"], n) for name in ("order", "where")}
+    for name in ("counts.cluster", "counts.total", "counts.size"):
+        more[name] = np.concatenate([stored[name], np.zeros_like(stored[name][:1])])
+    with pytest.raises(ValueError, match=f"slots.order must have {n} slots"):
+        check_state(through_arrays(chain, more), chain.target, chain.bound)
+
+
 def test_lists_that_lead_in_circles_are_refused():
     """All numbers are in range, and yet a walk along them would never end."""
     *_, chain = states_of(plane_problem(), PRIORS["ddcrp"], True, 20)
