@@ -58,6 +58,9 @@ def test_a_trajectory_is_drawn_step_by_step_with_its_change(scores, ax):
     assert shaded == (verdict.onset[0] - 0.5, verdict.end[0] + 0.5)
     onset = [verdict.onset_low[0] - 0.5, verdict.onset_high[0] + 0.5]
     np.testing.assert_array_equal(lines["onset"].get_xdata(), onset)
+    assert (
+        0.9 < min(lines["onset"].get_ydata()) == max(lines["onset"].get_ydata()) < 1
+    )  # at the top
     assert "no action explains it" not in lines
 
 
@@ -65,6 +68,8 @@ def test_unexplained_steps_are_crossed(scores, ax):
     plot_anomaly.trajectory(scores, 1, ax)
     crosses = next(line for line in ax.lines if line.get_label() == "no action explains it")
     assert crosses.get_xdata().tolist() == [5]
+    assert 0.9 < crosses.get_ydata()[0] < 1
+    assert [line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 2] == [[0.0, 0.0]]
 
 
 def test_a_track_has_one_coloured_segment_a_step(scores, tracks, ax):
@@ -74,6 +79,8 @@ def test_a_track_has_one_coloured_segment_a_step(scores, tracks, ax):
     np.testing.assert_array_equal(
         lines.get_array(), scores.steps.action_surprise[scores.steps.trajectory == 1]
     )
+    assert ax.lines[0].get_xydata().tolist() == [tracks[1][0].tolist()]  # where it starts
+    assert lines.get_clim()[0] == -1
     with pytest.raises(ValueError, match="demonstrations that were scored"):
         plot_anomaly.track(scores, tracks[:1], 0, ax)
     with pytest.raises(ValueError, match="index must be below 2"):

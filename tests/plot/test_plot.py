@@ -92,6 +92,7 @@ def test_regions_have_the_colour_of_their_cluster_and_pale_far_from_data(ax):
     np.testing.assert_allclose(image[0, 30, :3], to_rgb("white"))
     paler = image[middle, :, 3] < image[middle, 30, 3]
     np.testing.assert_array_equal(paler, np.linspace(-2, 2, 41) < -1e-9)  # farther than 1
+    assert 0 < image[middle, 5, 3] < 0.3 < image[middle, 30, 3] < 0.7  # the grid shines through
 
 
 def test_rows_of_the_shaded_plane_go_upwards(ax):
@@ -182,6 +183,18 @@ def test_errors_stand_where_their_states_are_in_whatever_order(ax):
     shuffled = np.random.default_rng(1).permutation(6)
     plot.policy_error(states[shuffled], errors[shuffled], ax)
     np.testing.assert_array_equal(ax.collections[0].get_array(), [[5, 15, 25], [6, 16, 26]])
+
+
+def test_the_colour_bar_stands_beside_the_errors_as_tall_as_they_are(ax):
+    x, y = np.meshgrid(np.arange(4.0), np.arange(4.0))
+    plot.policy_error(np.column_stack([x.ravel(), y.ravel()]), x.ravel(), ax)
+    bar = ax.figure.axes[1]
+    ax.figure.canvas.draw()
+    beside, drawn = bar.get_window_extent(), ax.get_window_extent()
+    assert beside.x0 > drawn.x1
+    assert beside.width < drawn.width / 10
+    assert beside.height == pytest.approx(drawn.height, rel=0.05)
+    assert ax.collections[0].get_clim() == (0, 3)
 
 
 def test_errors_of_states_that_are_no_grid_are_refused(ax):
