@@ -5,9 +5,16 @@ import inspect
 import numpy as np
 import pytest
 
-from onlooker import Demonstrations, PolicyRecognizer, Problem, sample
+from onlooker import Demonstrations, PolicyRecognizer, Problem, defaults, sample
 from onlooker.cli.fit import fit
-from onlooker.defaults import WITH_LANDMARKS, Sizes, default_model, default_nodes, default_sizes
+from onlooker.defaults import (
+    WITH_LANDMARKS,
+    Sizes,
+    default_model,
+    default_nodes,
+    default_sizes,
+    settings_from,
+)
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import CONCENTRATION
 from onlooker.partitions import Continuation, DistanceDependent, Regions
@@ -72,3 +79,19 @@ def test_what_is_given_of_the_sizes_is_kept():
     demos = WORLD.rollout(2, 6, random_state=0)[0]
     made = default_model(demos, WORLD.dynamics, **given)
     assert {name: getattr(made, name) for name in given} == given
+
+
+def test_links_go_to_the_nearest_states_only_where_there_are_many(monkeypatch):
+    few = settings_from(DistanceDependent, MANY, COMPASS)
+    assert "n_neighbors" not in few
+    assert few["reassign"] == 1
+    assert few["metric"] == "euclidean"
+    steps = np.diff(MANY.states, axis=0)
+    assert 0.5 < few["decay"].scale / np.median(np.hypot(*steps.T)) < 2
+    monkeypatch.setattr(defaults, "_MANY", len(MANY.distinct()[0]) - 1)
+    many = settings_from(DistanceDependent, MANY, COMPASS)
+    assert (many["n_neighbors"], many["reassign"]) == (100, 0)
+    matrix = np.ones((5, 5))
+    assert "n_neighbors" not in settings_from(DistanceDependent, MANY, COMPASS, matrix)
+    monkeypatch.setattr(defaults, "_MANY", len(MANY.distinct()[0]))
+    assert "n_neighbors" not in settings_from(DistanceDependent, MANY, COMPASS)
