@@ -104,6 +104,19 @@ def test_every_mistake_in_a_function_is_made_and_caught_by_tests_that_look(tmp_p
             assert mutants.run_tests(tmp_path, [test], 60), mutant
 
 
+def test_a_mistake_that_makes_a_test_go_on_for_ever_is_caught(tmp_path, monkeypatch):
+    (tmp_path / "room.py").write_text("def f(x):\n    while x:\n        pass\n")
+    (tmp_path / "test_room.py").write_text("from room import f\ndef test_f():\n    f(1)\n")
+    monkeypatch.setattr(mutants, "HANGS", 2)
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    test = f"{tmp_path}/test_room.py::test_f"
+    running = mutants.run_tests(tmp_path, [test], 60, processor=2)
+    assert running == "test_room.py::test_f"
+    assert mutants.hangs(tmp_path, running, 60)
+    (tmp_path / "room.py").write_text("def f(x):\n    pass\n")
+    assert not mutants.hangs(tmp_path, running, 60)
+
+
 @pytest.mark.slow
 def test_the_tests_that_run_a_line_are_known_and_stay_known_when_it_moves(tmp_path):
     package = tmp_path / "src" / "onlooker"

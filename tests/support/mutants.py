@@ -4,9 +4,9 @@
 
 Each mutant is a copy of the package with one change in one file: a comparison flipped, + for -, a
 constant off by one, `and` for `or`, a condition negated, a statement left out. The tests that run
-its line, the nearest first, go on until one fails. A mutant that no test has caught when time is up
-counts as a survivor. Tests that killed are run once more on the package as it is: where they fail
-there too, they have shown nothing.
+its line, the nearest first, go on until one fails or, run by itself, does not end. A mutant that no
+test has caught when time is up counts as a survivor. Tests that killed are run once more on the
+package as it is: where they fail there too, they have shown nothing.
 
 Which tests run which lines is found by running all of them first (`lines_run`), once: that takes as
 long as `make test`, and what has changed since is added each time.
@@ -36,7 +36,8 @@ from lines_run import LinesRun
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onlooker"
 TESTS = ROOT / "tests"
-SECONDS = 60  # of processor time, for the tests of one mutant
+SECONDS = 45  # of processor time, for some tests of one mutant
+HANGS = 45  # for one test by itself, with kernels to compile: more is taken for a loop without end
 MAX_FILES = 12  # test files for one mutant; most of those that are caught are by the first
 FIRST_FILES = 5  # run before all others: to read many files takes longer than most tests
 LEFT_OUT = re.compile(r"test_(browser\w*|fuzz|package|ci|layers|pages)\.py|calibration|golden/")
@@ -340,10 +341,13 @@ def planted(mutant):
 
 
 def run_tests(source, tests, seconds, processor=SECONDS, first=True):
-    """Tests that fail, or the first of them; None if time is up, by either clock."""
+    """Tests that fail, or the first of them; None if time is up.
+
+    Where it is the processor's that is up: the name of the test that was running.
+    """
     with tempfile.TemporaryDirectory() as home:
         limited = ["sh", "-c", f'ulimit -t {processor}; exec "$@"', "sh"]
-        command = [*limited, sys.executable, "-m", "pytest", "-q", "-p", "no:xdist",
+        command = [*limited, sys.executable, "-m", "pytest", "-v", "-p", "no:xdist",
                    "-p", "no:cacheprovider", "-m", "not slow", "--no-header", "--tb=no",
                    f"--basetemp={home}/tests", *["-x"] * first, *map(str, tests)]  # fmt: skip
         env = os.environ | {"PYTHONPATH": str(source), "HOME": home, "TMPDIR": home}
@@ -362,7 +366,15 @@ def run_tests(source, tests, seconds, processor=SECONDS, first=True):
     failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
     if failed or process.returncode in (0, 5):
         return failed
-    return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else ["pytest itself"]
+    if process.returncode not in (-signal.SIGXCPU, -signal.SIGKILL):
+        return ["pytest itself"]
+    running = re.search(r"^(\S+\.py::.*\S) *\Z", output, re.M)  # no verdict follows
+    return running and running[1]
+
+
+def hangs(source, test, seconds):
+    """Whether a test goes on and on, by itself; all that may judge a mutant take a few seconds."""
+    return seconds > 0 and run_tests(source, [f"{ROOT}/{test}"], seconds, HANGS) == test
 
 
 def judge(mutant, run, deadline):
@@ -377,6 +389,8 @@ def judge(mutant, run, deadline):
             some = [test for test in tests if test.partition("::")[0] in part]
             if some and failed == []:
                 failed = run_tests(source, some, deadline - time.monotonic())
+        if isinstance(failed, str):
+            failed = [failed] if hangs(source, failed, deadline - time.monotonic()) else None
     return TIME_IS_UP if failed is None else failed[0] if failed else SURVIVED
 
 
