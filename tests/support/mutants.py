@@ -38,8 +38,9 @@ PACKAGE = ROOT / "src" / "onlooker"
 TESTS = ROOT / "tests"
 SECONDS = 45  # of processor time, for some tests of one mutant
 HANGS = 45  # for one test by itself, with kernels to compile: more is taken for a loop without end
-MAX_FILES = 12  # test files for one mutant; most of those that are caught are by the first
-FIRST_FILES = 5  # run before all others: to read many files takes longer than most tests
+FIRST_FILES = 5  # most mutants that are caught are by the nearest; to read more files takes long
+QUICK = 6  # seconds of each of these files to begin with
+NEAR_FILES = 3  # all of whose tests may run: what runs in other processes leaves no trace of lines
 LEFT_OUT = re.compile(r"test_(browser\w*|fuzz|package|ci|layers|pages)\.py|calibration|golden/")
 # fmt: off
 HOMES = {"__init__": "test_import", "sampling": "inference/", "compiled": "test_support",
@@ -233,11 +234,10 @@ def nearness(mutant):
 
 
 def tests_for(mutant, run):
-    """Tests for a mutant, as many as there is time for.
+    """Tests for a mutant, in two parts, as many as there is time for.
 
-    First those that run its line, or that run or name what calls the kernel it is in; then whole
-    files that are near. Files go by how near they are and how long they take, tests in them by
-    the latter.
+    Those that run its line, or that run or name what calls the kernel it is in; then what else
+    stands in files that are near. The first part is of the nearest files, and what is quick there.
     """
     near = nearness(mutant)
     wanted = set(run.of(mutant.path, mutant.line))
@@ -246,25 +246,20 @@ def tests_for(mutant, run):
         wanted.update(
             *(tests for file, tests in run.tests().items() if name in words_of(Path(file)))
         )
-    files = {}
-    for file, tests in run.tests().items():
-        known = {test: tests[test] for test in sorted(tests, key=tests.get) if test in wanted}
-        if known:
-            files[file] = known
-    chosen, seconds = [], 0.0
-    for file in sorted(
-        files, key=lambda file: (1 + sum(files[file].values())) / (0.1 + near[file])
-    ):
-        for test, spent in files[file].items():
-            if seconds + spent < SECONDS:
-                chosen.append(test)
-                seconds += spent
-    for file in sorted(near, key=near.get, reverse=True)[:MAX_FILES]:
-        rest = {test: spent for test, spent in run.tests()[file].items() if test not in wanted}
-        if seconds + sum(rest.values()) < SECONDS:
-            chosen += rest
-            seconds += sum(rest.values())
-    return chosen
+    files = sorted(run.tests(), key=lambda file: -near[file])
+    nearest = files[:NEAR_FILES]
+    reached = [f for f in files if f in nearest or not wanted.isdisjoint(run.tests()[f])]
+    part, left = {}, SECONDS
+    for file in reached:
+        quick = QUICK if file in reached[:FIRST_FILES] else 0
+        tests = run.tests()[file]
+        for test in sorted(tests, key=lambda test: (test not in wanted, tests[test])):
+            spent = tests[test]
+            if (test in wanted or file in nearest) and spent < left:
+                part[test] = 0 if spent < quick else 1
+                left -= spent
+                quick -= spent
+    return tuple([test for test in part if part[test] == number] for number in (0, 1))
 
 
 @cache
@@ -381,14 +376,11 @@ def judge(mutant, run, deadline):
     """The test that kills a mutant; or that it survived, that time was up, or never begun."""
     if deadline - time.monotonic() < 5:
         return NOT_RUN
-    tests = tests_for(mutant, run)
-    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     failed = []
     with planted(mutant) as source:
-        for part in (files[:FIRST_FILES], files[FIRST_FILES:]):
-            some = [test for test in tests if test.partition("::")[0] in part]
-            if some and failed == []:
-                failed = run_tests(source, some, deadline - time.monotonic())
+        for tests in tests_for(mutant, run):
+            if tests and failed == []:
+                failed = run_tests(source, tests, deadline - time.monotonic())
         if isinstance(failed, str):
             failed = [failed] if hangs(source, failed, deadline - time.monotonic()) else None
     return TIME_IS_UP if failed is None else failed[0] if failed else SURVIVED
