@@ -98,5 +98,8 @@ def test_p_values_climb_to_one(ax):
     edge = band.get_paths()[0].vertices
     above = edge[np.isclose(edge[:, 0], 0.2), 1].max() - 0.2
     assert above == pytest.approx(0.624, abs=0.001)  # tables of Kolmogorov and Smirnov: n = 4, 5 %
+    below = edge[np.isclose(edge[:, 0], 0.8), 1].min()
+    assert below == pytest.approx(0.8 - above)
+    assert (edge[:, 1].min(), edge[:, 1].max()) == (0, 1)
     with pytest.raises(ValueError, match="values holds no p-value"):
         plot_anomaly.p_values([], ax)
