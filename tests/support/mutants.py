@@ -38,6 +38,7 @@ PACKAGE = ROOT / "src" / "onlooker"
 TESTS = ROOT / "tests"
 SECONDS = 45  # of processor time, for some tests of one mutant
 HANGS = 45  # for one test by itself, with kernels to compile: more is taken for a loop without end
+WAITS = 240  # by the clock, for any test: what waits for nothing takes no processor's time
 FIRST_FILES = 5  # most mutants that are caught are by the nearest; to read more files takes long
 QUICK = 6  # seconds of each of these files to begin with
 NEAR_FILES = 3  # all of whose tests may run: what runs in other processes leaves no trace of lines
@@ -344,6 +345,7 @@ def run_tests(source, tests, seconds, processor=SECONDS, first=True):
         limited = ["sh", "-c", f'ulimit -t {processor}; exec "$@"', "sh"]
         command = [*limited, sys.executable, "-m", "pytest", "-v", "-p", "no:xdist",
                    "-p", "no:cacheprovider", "-m", "not slow", "--no-header", "--tb=no",
+                   "-o", f"timeout={WAITS}",
                    f"--basetemp={home}/tests", *["-x"] * first, *map(str, tests)]  # fmt: skip
         env = os.environ | {"PYTHONPATH": str(source), "HOME": home, "TMPDIR": home}
         process = subprocess.Popen(
