@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from bare import bare_problem
 from chains import make_posterior
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Demonstrations, sample
+from onlooker import Demonstrations, diagnostics, sample
 from onlooker.diagnostics import (
     MIN_ESS,
     at_bounds,
@@ -262,6 +263,21 @@ def test_what_has_settled_is_told_apart():
         check_convergence(posterior)
 
 
+@pytest.mark.parametrize("policy", [True, False])
+@pytest.mark.parametrize("partition", [True, False])
+def test_chains_with_landmarks_of_their_own_are_judged_by_halves(monkeypatch, policy, partition):
+    halves = SimpleNamespace(policy_agrees=policy, partition_agrees=partition, sentence="They do.")
+    posterior = SimpleNamespace(n_draws=100, n_chains=4, stability=halves)
+    monkeypatch.setattr(diagnostics, "own_landmarks", lambda posterior: True)
+    monkeypatch.setattr(diagnostics, "too_few_draws", lambda posterior: False)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check_convergence(posterior)
+        posterior.stability = None  # a single chain
+        check_convergence(posterior)
+    assert [str(one.message) for one in told] == ["They do."] * (not (policy and partition))
+
+
 def test_sample_warns_where_it_is_called_and_can_be_silenced():
     options = {"draws": 10, "tune": 0, "chains": 2, "random_state": 0, "progress": False}
     with pytest.warns(ConvergenceWarning) as told:
@@ -319,6 +335,10 @@ def test_the_export_survives_a_netcdf_file(tmp_path):
     posterior.to_datatree().to_netcdf(tmp_path / "draws.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "draws.nc", engine="h5netcdf") as tree:
         np.testing.assert_array_equal(tree["partition/labels"], posterior.labels)
+        for group in tree.children.values():
+            assert group.attrs["inference_library"] == "onlooker"
+            assert group.attrs["prior"] == repr(posterior.prior)
+            assert group.attrs["tuning_steps"] == posterior.schedule.tune
 
 
 # -- bounds of priors -----------------------------------------------------------------------------

@@ -128,6 +128,22 @@ def test_a_run_that_converged_says_so(whole):
     assert found["level"] == "good"
 
 
+@pytest.mark.parametrize(
+    ("looks", "minutes", "last"),
+    [(2, 30, "converged after 500 draws"), (9, 1e-9, "out of time after ")],
+)
+def test_what_each_look_finds_is_told(monkeypatch, capsys, looks, minutes, last):
+    found = iter([Settled({"policy": False, "partition": True})] * (looks - 1) + [Settled({})])
+    monkeypatch.setattr(sampling, "settled", lambda table: next(found))
+    quick(PROBLEM, Mixing(3), progress=True, max_minutes=minutes, **AUTO)
+    lines = capsys.readouterr().err.splitlines()
+    if looks == 2:
+        (look,) = (line for line in lines if "250 draws per chain." in line)
+        assert look.endswith("The partition has settled, the policy has not.")
+    assert lines[-1].removeprefix("sampling: ").startswith(last)
+    assert lines[-1].endswith(" draws per chain")
+
+
 def test_an_interrupted_run_is_unfinished(tmp_path, monkeypatch, never):
     def look(posterior):
         raise KeyboardInterrupt

@@ -145,6 +145,14 @@ def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
     np.testing.assert_array_equal(posterior.labels, whole.labels[[0, 2]])
 
 
+def test_a_chain_that_dies_may_be_tried_again_if_it_was_stored(tmp_path):
+    for store in (None, tmp_path):
+        with pytest.warns(ChainFailedWarning) as told:
+            quick(PROBLEM, Mortal(3), chains=3, draws=40, n_jobs=1, store=store)
+        again = "; resume=True tries again from where it was stored"
+        assert str(told[0].message).endswith(again) == (store is not None)
+
+
 def test_if_every_chain_dies_the_first_error_is_raised(monkeypatch):
     monkeypatch.setattr(Mortal, "doomed", (0, 1))
     with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain") as told:
