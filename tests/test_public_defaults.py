@@ -12,7 +12,17 @@ import pytest
 
 import onlooker
 
-ROOMS = ("anomaly", "baselines", "consensus", "dynamics", "metrics", "planning", "plot", "worlds")
+ROOMS = (
+    "anomaly",
+    "baselines",
+    "consensus",
+    "defaults",
+    "dynamics",
+    "metrics",
+    "planning",
+    "plot",
+    "worlds",
+)
 DEFAULTS = {
     "PolicyRecognizer": {"thin": 1, "max_minutes": 30.0},
     "Posterior.next_state_samples": {"n_samples": 1},
@@ -68,6 +78,7 @@ DEFAULTS = {
     "baselines.MaximumMarginIRL": {"discount": 0.9, "tolerance": 0.001, "max_iter": 40},
     "consensus.consensus": {"restarts": 16},
     "consensus.credible_ball": {"level": 0.95},
+    "defaults.default_model": {"seed": 0},
     "dynamics.DisplacementDynamics": {"step": 1.0},
     "dynamics.DisplacementDynamics.compass": {"n_directions": 24, "step": 1.0, "sigma": 0.2},
     "dynamics.DisplacementDynamics.from_demonstrations": {"n_directions": 16, "n_speeds": 2},
