@@ -185,6 +185,8 @@ def test_half_of_the_memory_is_the_budget(monkeypatch):
     require_memory(500, "it")
     with pytest.raises(ValueError, match="it would take about"):
         require_memory(501, "it")
+    with pytest.raises(ValueError, match="it would take about"):
+        require_memory(10**400, "it")  # no float holds it
 
 
 @pytest.mark.parametrize(("limit", "known"), [("12345", 12345), ("max", None), (None, None)])

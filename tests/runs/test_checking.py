@@ -1,5 +1,6 @@
 """What a file says is not trusted: whatever kernels would index by is checked first."""
 
+import gzip
 import io
 import json
 import re
@@ -14,7 +15,7 @@ from small_runs import plane_problem, quick
 
 from onlooker import Posterior
 from onlooker.blocks import slices_of
-from onlooker.files import DamagedFileError, parse_json, read_array, read_arrays
+from onlooker.files import DamagedFileError, Unpacked, parse_json, read_array, read_arrays
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
 from onlooker.hyper import Exponential, TotalMass
@@ -286,6 +287,23 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(t
     for load in (read_arrays, Posterior.load):
         with pytest.raises(DamagedFileError, match=r"bomb\.npz.*3\.0 GiB"):
             load(path)
+
+
+def test_the_largest_size_that_is_unpacked_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("onlooker.files._MAX_UNPACKED", 50_000)
+    path = tmp_path / "packed.gz"
+    for n, right in ((50_000, True), (50_001, False)):
+        path.write_bytes(gzip.compress(b"0" * n))
+        assert 200 * path.stat().st_size < 50_000
+        file = Unpacked(gzip.GzipFile(path), path)
+        if right:
+            assert len(file.readall()) == n
+        else:
+            with pytest.raises(DamagedFileError, match="refused above"):
+                file.readall()
+        file.close()
+        assert file.closed
+        assert file._unpacking.closed
 
 
 def test_what_is_really_large_may_unpack_to_much(tmp_path, monkeypatch):
