@@ -41,6 +41,7 @@ HANGS = 45  # for one test by itself, with kernels to compile: more is taken for
 WAITS = 240  # by the clock, for any test: what waits for nothing takes no processor's time
 FIRST_FILES = 5  # most mutants that are caught are by the nearest; to read more files takes long
 QUICK = 6  # seconds of each of these files to begin with
+OF_ALL = "test_public_defaults.py"  # quick, and of all rooms
 NEAR_FILES = 3  # all of whose tests may run: what runs in other processes leaves no trace of lines
 LEFT_OUT = re.compile(r"test_(browser\w*|fuzz|package|ci|layers|pages)\.py|calibration|golden/")
 # fmt: off
@@ -249,10 +250,11 @@ def tests_for(mutant, run):
         )
     files = sorted(run.tests(), key=lambda file: -near[file])
     nearest = files[:NEAR_FILES]
+    nearest += [str(TESTS / OF_ALL)] * (str(TESTS / OF_ALL) not in nearest)
     reached = [f for f in files if f in nearest or not wanted.isdisjoint(run.tests()[f])]
     part, left = {}, SECONDS
     for file in reached:
-        quick = QUICK if file in reached[:FIRST_FILES] else 0
+        quick = QUICK if file in (*reached[:FIRST_FILES], str(TESTS / OF_ALL)) else 0
         tests = run.tests()[file]
         for test in sorted(tests, key=lambda test: (test not in wanted, tests[test])):
             spent = tests[test]
