@@ -62,6 +62,8 @@ def test_a_trajectory_is_drawn_step_by_step_with_its_change(scores, ax):
         0.9 < min(lines["onset"].get_ydata()) == max(lines["onset"].get_ydata()) < 1
     )  # at the top
     assert "no action explains it" not in lines
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "excess [standard deviations]")
+    assert ax.get_title().startswith(f"{scores.names[0]}: score ")
 
 
 def test_unexplained_steps_are_crossed(scores, ax):
@@ -81,6 +83,14 @@ def test_a_track_has_one_coloured_segment_a_step(scores, tracks, ax):
     )
     assert ax.lines[0].get_xydata().tolist() == [tracks[1][0].tolist()]  # where it starts
     assert lines.get_clim()[0] == -1
+    assert ax.get_aspect() == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "y")
+    (bar,) = (one for one in ax.figure.axes if one is not ax)
+    assert bar.get_ylabel() == "excess surprise about actions [standard deviations]"
+    low, high = np.min(tracks[1], axis=0), np.max(tracks[1], axis=0)
+    assert ax.get_xlim()[0] <= low[0] < high[0] <= ax.get_xlim()[1]
+    lost = next(line for line in ax.lines if line.get_label() == "no action explains it")
+    np.testing.assert_array_equal(lost.get_xydata(), [tracks[1][6]])
     with pytest.raises(ValueError, match="demonstrations that were scored"):
         plot_anomaly.track(scores, tracks[:1], 0, ax)
     with pytest.raises(ValueError, match="index must be below 2"):
@@ -92,6 +102,8 @@ def test_p_values_climb_to_one(ax):
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [0, 0.25, 0.5, 0.75, 1, 1])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
     np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0], [1, 1]])  # as right ones do
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 1), (0, 1))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("p-value", "share below")
     plot_anomaly.p_values([0.5, 0.5], ax)
     assert len(ax.lines) == 3  # right ones and their band are drawn once
     (band,) = ax.collections
