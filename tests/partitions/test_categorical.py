@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from onlooker.gibbs.actions import _draw
+from onlooker.gibbs.arrays import smallest_int
 from onlooker.gibbs.categorical import draw_log, invert
 
 
@@ -27,3 +29,27 @@ def test_the_first_sum_beyond_the_share_of_the_total_is_taken():
     assert [invert(running, 5, u) for u in (0.0, 0.3, 0.34, 0.99)] == [1, 1, 3, 3]
     assert invert(running, 5, 1.0) == 3  # as rounding may have it; the last has no weight
     assert invert(running, 2, 1.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "uniform", "drawn"),
+    [
+        ([0.0, 1.0, 0.0, 2.0, 0.0], 0.0, 1),
+        ([0.0, 1.0, 0.0, 2.0, 0.0], 0.333, 1),
+        ([0.0, 1.0, 0.0, 2.0, 0.0], 1 / 3, 3),
+        ([0.0, 1.0, 0.0, 2.0, 0.0], 1.0, 3),  # as rounding may have it
+        ([5.0], 0.5, 0),
+        ([0.0, 0.0], 0.5, -1),
+        ([1e-300, 1e-300], 0.6, 1),
+    ],
+)
+def test_actions_of_no_weight_are_never_drawn_and_none_if_all_have_none(weights, uniform, drawn):
+    cumulative = np.empty(len(weights))
+    assert _draw(np.array(weights), cumulative, uniform) == drawn
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
+def test_the_smallest_integers_that_hold_so_many_values_are_taken(kind):
+    n = int(np.iinfo(kind).max) + 1
+    assert smallest_int(n) == kind
+    assert smallest_int(n + 1).itemsize == 2 * np.dtype(kind).itemsize
