@@ -208,6 +208,7 @@ def test_summary_tells_data_model_and_trust(folder):
         "The chains ",
     ):
         assert told in result.stdout
+    assert not re.search(r" fixed$", result.stdout, re.M)  # all hyper-parameters are inferred
 
 
 def test_summary_as_json_is_nothing_but_json(folder):
