@@ -33,7 +33,8 @@ help:
 	@echo "               in a browser, twenty kills; this is what .ci/run runs"
 	@echo "make coverage  the same with branch coverage; fails below 90 %"
 	@echo "make mutants   make 60 small mistakes in copies of the package and report which the tests"
-	@echo "               catch; about 10 minutes; MUTANT_ARGS='--seed 1' makes others"
+	@echo "               catch; about 10 minutes, the first time as long as make test before;"
+	@echo "               MUTANT_ARGS='--seed 1' makes others"
 	@echo "make lint      ruff (style, format) and mypy (types)"
 	@echo "make format    let ruff format the code and fix what it can"
 	@echo "make bench     run the benchmarks and make docs/benchmarks.md; takes many minutes;"
@@ -130,6 +131,6 @@ lock: venv
 	  --output-file requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) $(DOCS) $(PACKAGE) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks \
+	rm -rf $(VENV) $(DOCS) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks \
 	  .coverage .coverage.* htmlcov
 	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

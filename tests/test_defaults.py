@@ -5,12 +5,26 @@ import inspect
 import numpy as np
 import pytest
 
-from onlooker import Demonstrations, PolicyRecognizer, Problem, sample
+from onlooker import Demonstrations, PolicyRecognizer, Problem, defaults, sample
 from onlooker.cli.fit import fit
-from onlooker.defaults import WITH_LANDMARKS, Sizes, default_model, default_nodes, default_sizes
+from onlooker.defaults import (
+    WITH_LANDMARKS,
+    Sizes,
+    default_model,
+    default_nodes,
+    default_prior,
+    default_sizes,
+    settings_from,
+)
 from onlooker.dynamics import DisplacementDynamics
 from onlooker.hyper import CONCENTRATION
-from onlooker.partitions import Continuation, DistanceDependent, Regions
+from onlooker.partitions import (
+    ChineseRestaurant,
+    Continuation,
+    DistanceDependent,
+    Mixing,
+    Regions,
+)
 from onlooker.problem import Landmarks
 from onlooker.worlds import CircularMotion
 
@@ -72,3 +86,53 @@ def test_what_is_given_of_the_sizes_is_kept():
     demos = WORLD.rollout(2, 6, random_state=0)[0]
     made = default_model(demos, WORLD.dynamics, **given)
     assert {name: getattr(made, name) for name in given} == given
+
+
+def test_links_go_to_the_nearest_states_only_where_there_are_many(monkeypatch):
+    few = settings_from(DistanceDependent, MANY, COMPASS)
+    assert "n_neighbors" not in few
+    assert few["reassign"] == 1
+    assert few["metric"] == "euclidean"
+    steps = np.diff(MANY.states, axis=0)
+    assert 0.5 < few["decay"].scale / np.median(np.hypot(*steps.T)) < 2
+    monkeypatch.setattr(defaults, "_MANY", len(MANY.distinct()[0]) - 1)
+    many = settings_from(DistanceDependent, MANY, COMPASS)
+    assert (many["n_neighbors"], many["reassign"]) == (100, 0)
+    matrix = np.ones((5, 5))
+    assert "n_neighbors" not in settings_from(DistanceDependent, MANY, COMPASS, matrix)
+    monkeypatch.setattr(defaults, "_MANY", len(MANY.distinct()[0]))
+    assert "n_neighbors" not in settings_from(DistanceDependent, MANY, COMPASS)
+
+
+def test_landmarks_are_told_of_and_noise_has_none():
+    prior = Regions.inferred(1.0)
+    made = default_model(MANY, COMPASS, prior=prior, seed=3)
+    assert made.problem.landmarks == Landmarks(1200, per_chain=True, seed=3)
+    assert made.notes == [
+        "2,400 distinct states are many: each chain draws 1,200 of them at random, as landmarks "
+        "that stand for the states around them."
+    ]
+    assert (made.chains, made.tune, made.draws) == tuple(WITH_LANDMARKS)
+    noisy = default_model(MANY[:1], COMPASS, prior=prior, observation_noise=0.1)
+    assert noisy.problem.landmarks is None
+    assert default_model(MANY, COMPASS, prior=prior, nodes="visited").problem.landmarks is None
+
+
+def test_all_states_of_a_finite_space_are_nodes_where_some_were_not_seen():
+    seen = Demonstrations([[0, 1, 2, 3]])
+    assert default_nodes(seen, Regions(), 0) == "visited"
+    for prior in (Regions(), DistanceDependent()):
+        assert default_nodes(seen.hide(0.5, random_state=1), prior, 0) == "all"
+
+
+def test_where_states_have_no_place_the_prior_has_none(monkeypatch):
+    monkeypatch.setattr(defaults, "distances", lambda demos, dynamics: None)
+    prior = default_prior(MANY, COMPASS)
+    assert isinstance(prior, ChineseRestaurant)
+    assert prior.concentration == defaults.SHARING
+    assert isinstance(default_prior(MANY, COMPASS, "euclidean"), Regions)
+    assert "metric" not in settings_from(DistanceDependent, MANY, COMPASS)
+    assert settings_from(Mixing, MANY, COMPASS) == {
+        "n_clusters": defaults.CLUSTERS,
+        "concentration": defaults.SHARING,
+    }

@@ -446,3 +446,16 @@ def test_hiding_is_random_by_its_seed_and_leaves_the_rest():
     assert seen.tolist() == sorted(seen.tolist())
     assert hidden.names.tolist() == ["long"]
     assert demos.hide(0.0) == demos
+
+
+def test_a_state_is_placed_by_its_trajectory_step_time_and_row():
+    demos = Demonstrations([[0, 1, 1, 2], [2, 0]])
+    places = [demos.place(index) for index in range(6)]
+    assert places[0] == "trajectory 0, step 0"
+    assert places[3:5] == ["trajectory 0, step 3", "trajectory 1, step 0"]
+    minutes = np.datetime64("2024-05-03T14:00") + np.arange(5).astype("timedelta64[m]")
+    table = pd.DataFrame({"id": ["elk"] * 2 + ["7"] * 3, "x": np.arange(5.0), "t": minutes})
+    demos = Demonstrations.from_dataframe(table, ["x"], "id", "t")
+    assert demos.place(1) == "elk, step 1, 2024-05-03 14:01, row 1"
+    assert demos.place(4) == "trajectory 7, step 2, 2024-05-03 14:04, row 4"
+    assert demos[[1]].place(0) == "trajectory 7, step 0, 2024-05-03 14:02, row 2"

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from bare import bare_problem
 from chains import make_posterior
 from small_runs import made_up, plane_problem, quick, ring_dynamics
 
-from onlooker import Demonstrations, sample
+from onlooker import Demonstrations, diagnostics, sample
 from onlooker.diagnostics import (
     MIN_ESS,
     at_bounds,
@@ -262,6 +263,90 @@ def test_what_has_settled_is_told_apart():
         check_convergence(posterior)
 
 
+def told_of(rows, n_chains=4, ended="draws"):
+    """What is said of a table with these R-hats and sample sizes."""
+    table = pd.DataFrame(rows, columns=["r_hat", "ess_bulk", "ess_tail"], index=list("abc"))
+    table.attrs["settled"] = "All has settled."
+    posterior = SimpleNamespace(
+        n_draws=100,
+        n_chains=n_chains,
+        ended=ended,
+        problem=SimpleNamespace(landmarks=None),
+        prior=SimpleNamespace(advice=lambda n: ""),
+        n_controllers=np.ones((n_chains, 100)),
+        summary=lambda: table,
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check_convergence(posterior)
+    fine = diagnostics.is_fine(table)
+    return [str(one.message) for one in told], [bool(ok) for ok in fine]
+
+
+def test_the_limits_themselves_are_fine():
+    assert told_of([(1.01, 400, 400), (1.0, 401, 400), (np.nan, np.nan, np.nan)]) == (
+        [],
+        [True] * 3,
+    )
+
+
+def test_the_worst_is_named_and_the_others_are_counted():
+    rows = [(1.02, 399, 500), (1.5, 500, 100.0), (1.0, 500, 500)]
+    (said,), fine = told_of(rows)
+    assert fine == [False, False, True]
+    assert said == (
+        "All has settled. R-hat is 1.5 for b (and 1 more), above 1.01: the chains have not mixed; "
+        "raise tune and draws. The effective sample size is 100 for b (and 1 more), below 400: "
+        "raise draws"
+    )
+    (said,), fine = told_of([(1.02, 500, 500), *rows[2:] * 2], n_chains=1, ended="time")
+    assert said == (
+        "The time budget ended before convergence. All has settled. R-hat is 1.02 for a, above "
+        "1.01: the chain has not mixed; raise tune and draws"
+    )
+
+
+@pytest.mark.parametrize(("n_chains", "least"), [(1, 8), (2, 4), (4, 4)])
+def test_chains_are_compared_from_four_draws_on_or_a_half_of_one_from_four(n_chains, least):
+    for n_draws in (least - 1, least):
+        posterior = SimpleNamespace(n_draws=n_draws, n_chains=n_chains)
+        assert diagnostics.too_few_draws(posterior) == (n_draws < least)
+    values = np.arange(4.0 * n_chains).reshape(n_chains, 4)
+    assert np.isfinite(diagnostics.scalar_row(values)["r_hat"]) == (n_chains > 1)
+    assert np.isnan(diagnostics.scalar_row(values[:, :3])["r_hat"])
+
+
+def test_a_single_chain_is_compared_half_by_half():
+    halves = diagnostics._halves(np.arange(7)[None])
+    assert halves.tolist() == [[0, 1, 2], [4, 5, 6]]
+    assert diagnostics._halves(np.arange(6)[None]).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_policy_is_watched_from_the_first_node_seen_to_the_last():
+    nodes, actions, values = diagnostics.probes(_with(NOISE))
+    seen = np.unique(PROBLEM.node_of)
+    assert (nodes[0], nodes[-1], len(nodes)) == (seen[0], seen[-1], 5)
+    assert values.shape == (4, 400, 5)
+    mean = _with(NOISE).policy()[nodes]
+    np.testing.assert_allclose(values.mean(axis=(0, 1)), mean[np.arange(5), actions])
+    np.testing.assert_array_equal(mean.argmax(axis=1), actions)
+
+
+@pytest.mark.parametrize("policy", [True, False])
+@pytest.mark.parametrize("partition", [True, False])
+def test_chains_with_landmarks_of_their_own_are_judged_by_halves(monkeypatch, policy, partition):
+    halves = SimpleNamespace(policy_agrees=policy, partition_agrees=partition, sentence="They do.")
+    posterior = SimpleNamespace(n_draws=100, n_chains=4, stability=halves)
+    monkeypatch.setattr(diagnostics, "own_landmarks", lambda posterior: True)
+    monkeypatch.setattr(diagnostics, "too_few_draws", lambda posterior: False)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check_convergence(posterior)
+        posterior.stability = None  # a single chain
+        check_convergence(posterior)
+    assert [str(one.message) for one in told] == ["They do."] * (not (policy and partition))
+
+
 def test_sample_warns_where_it_is_called_and_can_be_silenced():
     options = {"draws": 10, "tune": 0, "chains": 2, "random_state": 0, "progress": False}
     with pytest.warns(ConvergenceWarning) as told:
@@ -319,6 +404,10 @@ def test_the_export_survives_a_netcdf_file(tmp_path):
     posterior.to_datatree().to_netcdf(tmp_path / "draws.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "draws.nc", engine="h5netcdf") as tree:
         np.testing.assert_array_equal(tree["partition/labels"], posterior.labels)
+        for group in tree.children.values():
+            assert group.attrs["inference_library"] == "onlooker"
+            assert group.attrs["prior"] == repr(posterior.prior)
+            assert group.attrs["tuning_steps"] == posterior.schedule.tune
 
 
 # -- bounds of priors -----------------------------------------------------------------------------

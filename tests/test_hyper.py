@@ -25,6 +25,8 @@ PAIRS = [
     (Gamma(0.3, 0.5), scipy.stats.gamma(0.3, scale=1 / 0.5)),
     (LogUniform(0.01, 30.0), scipy.stats.loguniform(0.01, 30.0)),
     (TotalMass(Gamma(2.5, 4.0)).over(5), scipy.stats.gamma(2.5, scale=1 / 20.0)),
+    (Beta(2.5, 4.0), scipy.stats.beta(2.5, 4.0)),
+    (Beta(0.7, 0.4), scipy.stats.beta(0.7, 0.4)),
 ]
 pairs = pytest.mark.parametrize(("prior", "reference"), PAIRS, ids=[str(p) for p, _ in PAIRS])
 
@@ -45,6 +47,7 @@ def test_densities_and_means_are_those_of_scipy(prior, reference):
         (Exponential(7.0), [0.0], [-5e-324]),
         (Gamma(2.5, 4.0), [5e-324], [0.0]),
         (LogUniform(0.01, 30.0), [0.01, 30.0], [0.01 - 1e-15, 30.0 + 1e-13]),
+        (Beta(2.5, 4.0), [5e-324, 1 - 1e-15], [0.0, 1.0, 1.5]),
     ],
 )
 def test_the_support_ends_where_it_should(prior, inside, outside):
@@ -86,6 +89,8 @@ def test_bounds_as_wide_as_floats_have_a_mean():
         (lambda: LogUniform(2.0, 1.0), ValueError, "low must be below high, got 2.0 and 1.0"),
         (lambda: LogUniform(1.0, 1.0), ValueError, "low must be below high"),
         (lambda: LogUniform(1.0, math.nan), ValueError, "high must be"),
+        (lambda: TotalMass(Exponential), TypeError, "takes a prior such as"),
+        (lambda: TotalMass(3.0), TypeError, "takes a prior such as .* got 3.0; a number is given"),
         (lambda: check_hyper("nu", Gamma), TypeError, "nu must be a number or a prior .*Gamma$"),
         (
             lambda: check_hyper("nu", scipy.stats.expon()),
@@ -105,6 +110,7 @@ def test_numbers_of_numpy_are_numbers():
     check_hyper("nu", np.float32(0.5))
     check_hyper("nu", np.int64(3))
     check_hyper("beta", 0, zero_ok=True)
+    check_hyper("nu", Gamma(2.0, 1.0))
 
 
 # -- invariance: starting in the target, any number of steps must stay in it -----------------------

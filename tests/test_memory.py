@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from small_runs import PRIORS, plane_problem, quick
+from small_runs import PRIORS, made_up, plane_problem, quick
 
 from onlooker import Demonstrations, Problem, checks
 from onlooker.anomaly import score
@@ -23,7 +23,7 @@ from onlooker.partitions import (
     Regions,
     Uniform,
 )
-from onlooker.worlds import CircularMotion, GridWorld, circular_expert
+from onlooker.worlds import CircularMotion, GridWorld, circular_expert, grid_dynamics
 
 PROBLEM = plane_problem()
 COMPASS, FINE = DisplacementDynamics.compass(4), DisplacementDynamics.compass(10**5)
@@ -185,6 +185,8 @@ def test_half_of_the_memory_is_the_budget(monkeypatch):
     require_memory(500, "it")
     with pytest.raises(ValueError, match="it would take about"):
         require_memory(501, "it")
+    with pytest.raises(ValueError, match="it would take about"):
+        require_memory(10**400, "it")  # no float holds it
 
 
 @pytest.mark.parametrize(("limit", "known"), [("12345", 12345), ("max", None), (None, None)])
@@ -196,3 +198,41 @@ def test_the_limit_of_a_container_counts(tmp_path, monkeypatch, limit, known):
         file.write_text(f"{limit}\n")
     monkeypatch.setattr(checks, "_LIMITS", (file,))
     assert machine() == known if known else machine() >= whole
+
+
+# what is asked for: how many bytes, and how often the result that is, temporaries included
+ASKED = [
+    ("posterior", 2, lambda k: made_up(plane_problem(n_nodes=60 * k), Mixing(2)).co_clustering()),
+    ("worlds.circular", 1, lambda k: circular_expert(LONG[: 100 * k], n_actions=30 * k)),
+    ("dynamics.displacement", 4, lambda k: MANY_WAYS[k].log_likelihood(LONG[:300], LONG[:300])),
+    ("dynamics.rollout", 3, lambda k: CircularMotion().rollout(5 * k, 40 * k, 0)[0].states),
+    ("dynamics.rollout", 4, lambda k: GridWorld(3).rollout(5 * k, 40 * k, 0)[0].states),
+    (
+        "prediction.forecast",
+        6,
+        lambda k: made_up(plane_problem(), Mixing(2)).next_state_samples(LONG[: 20 * k], 30 * k),
+    ),
+]
+MANY_WAYS = {k: DisplacementDynamics.compass(50 * k) for k in (1, 3)}
+
+
+@pytest.mark.parametrize(("room", "times", "make"), ASKED, ids=[room for room, *_ in ASKED])
+def test_estimates_grow_as_what_they_are_of(room, times, make, monkeypatch):
+    estimates = []
+    monkeypatch.setattr(f"onlooker.{room}.require_memory", lambda n, *_: estimates.append(n))
+    for k in (1, 3):
+        taken = make(k).nbytes
+        assert estimates[-1] == times * taken
+
+
+@pytest.mark.parametrize(("size", "sigma"), [(8, 1.0), (10, 0.5), (60, 0.5)])
+def test_what_a_grid_takes_is_estimated_within_a_factor_of_four(size, sigma, monkeypatch):
+    estimates = []
+    monkeypatch.setattr("onlooker.worlds.grid.require_memory", lambda n, *_: estimates.append(n))
+    dynamics = grid_dynamics(size, 4, sigma=sigma)
+    if dynamics.is_sparse:
+        tables = dynamics.matrices
+        taken = sum(one.data.nbytes + one.indices.nbytes + one.indptr.nbytes for one in tables)
+    else:
+        taken = dynamics.toarray().nbytes
+    assert 1 <= estimates[0] / taken < 4

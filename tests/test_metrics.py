@@ -164,3 +164,20 @@ def test_planar_emd_refuses_what_does_not_fit():
 def test_circular_emd_refuses_a_circle_without_length():
     with pytest.raises(ValueError, match="circumference"):
         circular_emd([1.0], [1.0], circumference=0.0)
+    with pytest.raises(ValueError, match="circumference"):
+        circular_emd([1.0], [1.0], circumference=np.inf)
+    assert circular_emd([1.0, 0.0], [0.0, 1.0], circumference=0.5) == pytest.approx(0.25)
+
+
+def test_what_is_no_stack_of_distributions_is_refused():
+    for p in (1.0, np.zeros((2, 0))):
+        with pytest.raises(ValueError, match="p must hold distributions along its last axis"):
+            circular_emd(p, [1.0])
+    with pytest.raises(ValueError, match="points must be a finite"):
+        planar_emd([0.5, 0.5], [0.5, 0.5], np.zeros((2, 1, 1)))
+    with pytest.raises(ValueError, match=r"q must be \(S,\) or \(n, S\), got 3 axes"):
+        planar_emd([0.5, 0.5], np.full((1, 1, 2), 0.5), [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"p has shape \(0, 2\) but there are 2 points"):
+        planar_emd(np.zeros((0, 2)), [0.5, 0.5], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"tolerance must not be negative, got -1e-09"):
+        planar_emd([0.5, 0.5], [0.5, 0.5], [0.0, 1.0], -1e-9)

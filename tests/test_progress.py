@@ -33,7 +33,7 @@ def screen(monkeypatch, terminal=False):
 
 @pytest.fixture
 def clock(monkeypatch):
-    now = [0.0]
+    now = [1000.0]  # not 0, which would hide what counts from somewhere else
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(progress, "_BEAT", 1e6)  # tests say themselves that time goes by
     return now

@@ -11,6 +11,7 @@ from pathlib import Path
 import kernels
 import mutants
 import pytest
+from lines_run import LinesRun
 
 import onlooker
 from onlooker import compiled
@@ -101,6 +102,48 @@ def test_every_mistake_in_a_function_is_made_and_caught_by_tests_that_look(tmp_p
         if mutant.what in ("And -> Or", "Mult -> Div"):
             (tmp_path / "room.py").write_text(mutant.text)
             assert mutants.run_tests(tmp_path, [test], 60), mutant
+
+
+def test_a_mistake_that_makes_a_test_go_on_for_ever_is_caught(tmp_path, monkeypatch):
+    (tmp_path / "room.py").write_text("def f(x):\n    while x:\n        pass\n")
+    (tmp_path / "test_room.py").write_text("from room import f\ndef test_f():\n    f(1)\n")
+    monkeypatch.setattr(mutants, "HANGS", 2)
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    test = f"{tmp_path}/test_room.py::test_f"
+    running = mutants.run_tests(tmp_path, [test], 60, processor=2)
+    assert running == "test_room.py::test_f"
+    assert mutants.hangs(tmp_path, running, 60)
+    (tmp_path / "room.py").write_text("def f(x):\n    pass\n")
+    assert not mutants.hangs(tmp_path, running, 60)
+
+
+@pytest.mark.slow
+def test_the_tests_that_run_a_line_are_known_and_stay_known_when_it_moves(tmp_path):
+    package = tmp_path / "src" / "onlooker"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    files = [TESTS / "test_blocks.py"]
+    run = LinesRun(package, files, kept=tmp_path / "kept", jobs=1)
+    lines = (package / "blocks.py").read_text().splitlines()
+    within = next(i for i, line in enumerate(lines, 1) if "yield" in line)
+    found = run.of(Path("blocks.py"), within)
+    others = set(run.tests()[str(files[0])]) - found
+    assert len(found) == 4
+    assert [test.endswith("[0-5-blocks4]") for test in others] == [True]  # it has no rows
+    (package / "blocks.py").write_text("\n".join(["# moved", *lines]))
+    again = LinesRun(package, files, kept=tmp_path / "kept", jobs=1)
+    assert again.of(Path("blocks.py"), within + 1) == found
+    assert again.of(Path("blocks.py"), 1) == set()
+
+
+def test_every_kernel_is_reached_by_lines_or_tests_that_name_it():
+    """Mistakes in others would survive: the lines of kernels are not traced."""
+    words = set().union(*(mutants.words_of(path) for path in mutants.test_files()))
+    for path in kernels.sources(PACKAGE):
+        for name, first, _, kernel, _ in mutants.functions_of(path):
+            if kernel:
+                mutant = mutants.Mutant(path.relative_to(PACKAGE), first, name, "", "")
+                callers = list(mutants.callers_of(mutant))
+                assert any(lines or kernel in words for kernel, lines in callers), (path, name)
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def default_model(
     )
     concentration = default_concentration(prior) if concentration is None else concentration
     if problem.landmarks is not None:
-        notes.append(_words(problem))
+        notes.append(_words(problem.n_nodes, problem.landmarks.n))
     if chosen and isinstance(prior, Regions):
         continuation, note = choose_continuation(
             problem, prior, concentration, seed=seed, n_jobs=n_jobs, progress=progress
@@ -122,11 +122,10 @@ def default_model(
     )
 
 
-def _words(problem: Problem) -> str:
+def _words(n_nodes: int, n: int) -> str:
     """What landmarks are, in a sentence."""
-    n = 0 if problem.landmarks is None else problem.landmarks.n
     return (
-        f"{problem.n_nodes:,} distinct states are many: each chain draws {n:,} of them at random, "
+        f"{n_nodes:,} distinct states are many: each chain draws {n:,} of them at random, "
         "as landmarks that stand for the states around them."
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bare import bare_problem
+from naive_anomaly import rank_among
 from scored_walks import COMPASS, Simulated, east, eastward, score_east, walk
 from small_runs import PRIORS, made_up, plane_problem, quick, ring_dynamics, ring_problem
 
@@ -155,6 +156,22 @@ def test_conformal_p_values_count_nominal_trajectories_that_are_as_odd():
     assert found.conformal_p_values(nominal, "combined")[0] == 0.1
     with pytest.raises(ValueError, match="by must be 'score', 'combined' or a p-value"):
         found.conformal_p_values(nominal, "n_steps")
+
+
+def test_nominal_tracks_of_other_lengths_are_compared_by_what_is_odd_per_step():
+    drifting = [track + 0.1 * np.arange(len(track))[:, None] for track in eastward(40, 3, seed=5)]
+    found = score_east([walk([4] * 3), *eastward(25, 3), *drifting])
+    nominal = score_east([t for n in (4, 12, 30, 60) for t in eastward(n, 6, seed=n)])
+    mine, pool = (
+        np.column_stack([t.score, t.noise, t.change, t.longest_stop])
+        for t in (found.trajectories, nominal.trajectories)
+    )
+    n, others = found.trajectories.n_steps, nominal.trajectories.n_steps
+    wanted = [rank_among(one, length, pool, others) for one, length in zip(mine, n, strict=True)]
+    names = ("score", "p_too_exact", "p_too_noisy", "p_change", "p_stopped", "combined")
+    got = np.column_stack([found.conformal_p_values(nominal, by) for by in names])
+    np.testing.assert_allclose(got, wanted)
+    assert len(np.unique(got)) > 5
 
 
 def test_a_bar_is_drawn_when_asked_for(capsys):

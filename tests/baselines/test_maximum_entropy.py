@@ -7,7 +7,7 @@ from scipy import sparse
 
 from onlooker import Demonstrations
 from onlooker.baselines import MaximumEntropyIRL
-from onlooker.baselines._soft_models import PathModel
+from onlooker.baselines._soft_models import PathModel, _accuracy
 from onlooker.baselines.maximum_entropy import _Continuing, _Episodic, _lbfgs
 from onlooker.dynamics import TabularDynamics
 from onlooker.planning import soft_value_iteration, state_visitation, value_iteration
@@ -219,3 +219,12 @@ def test_bad_arguments_are_named():
         MaximumEntropyIRL(STAY_OR_MOVE, discount=1.0).fit(demos)
     with pytest.raises(ValueError, match="discount must be in"):
         MaximumEntropyIRL(STAY_OR_MOVE, discount=1.5, horizon="length").fit(demos)
+
+
+@pytest.mark.parametrize(
+    ("reward", "discount", "accuracy"),
+    [(0.01, 0.5, 1e-12), (-1000.0, 0.5, 2e-9), (0.0001, 0.999, 1e-11), (10.0, 0.999, 1e-7)],
+)
+def test_values_are_solved_for_as_well_as_rounding_lets_them_be_known(reward, discount, accuracy):
+    found = _accuracy(np.array([0.0, reward]), discount)
+    assert found == pytest.approx(accuracy, rel=1e-9)

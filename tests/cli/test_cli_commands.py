@@ -203,10 +203,12 @@ def test_summary_tells_data_model_and_trust(folder):
         " controllers",
         "The consensus partition has ",
         "hyper-parameter",
+        "\nconvergence ",
         "R-hat",
         "The chains ",
     ):
         assert told in result.stdout
+    assert not re.search(r" fixed$", result.stdout, re.M)  # all hyper-parameters are inferred
 
 
 def test_summary_as_json_is_nothing_but_json(folder):
@@ -247,6 +249,7 @@ def test_a_run_made_in_python_is_summarised_too(tmp_path):
         assert result.exit_code == 0, result.output
         assert "Actions: not stored" in result.stdout
         assert "too few to compare" in result.stdout
+        assert re.search(r"1 +- +- +fixed", result.stdout)
 
 
 def test_the_consensus_is_sought_once_and_again_when_the_run_has_grown(folder, tmp_path):

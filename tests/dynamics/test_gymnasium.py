@@ -393,6 +393,32 @@ def test_what_is_recorded_is_what_was_asked_for():
     assert blackjack.is_discrete
 
 
+class Counting(gym.Env):
+    """Actions 3 and 4 lead on or nowhere; states are numbered from 10."""
+
+    action_space = gym.spaces.Discrete(2, start=3)
+    observation_space = gym.spaces.Discrete(5, start=10)
+
+    def reset(self, *, seed=None, options=None):
+        self.at = 10
+        return self.at, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.at += int(action == 3)
+        return self.at, 0.0, False, False, {}
+
+
+def test_spaces_that_do_not_begin_at_zero_keep_their_numbers():
+    demos, actions = rollout(Counting(), lambda o: 3 if o < 12 else 4, 1, 5, random_state=0)
+    assert demos[0].tolist() == [10, 11, 12, 12, 12]
+    assert actions[0].tolist() == [0, 0, 1, 1]
+    table = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.5, 0.5]])
+    assert rollout(Counting(), table, 1, 5, random_state=0)[0] == demos
+    with pytest.raises(ValueError, match="action -1; there are 2"):
+        rollout(Counting(), lambda o: 2, 1, 5)
+
+
 @pytest.mark.parametrize(
     ("name", "policy", "options", "error", "message"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
 
-from onlooker.explorer.coast import land
+from onlooker.explorer.coast import _clipped, _unwrapped, land
 from onlooker.explorer.packing import unpack
 from onlooker.explorer.space import Space
 
@@ -73,3 +73,32 @@ def test_longitudes_are_shown_next_to_each_other_across_the_date_line():
     (west, east), _ = across.extent
     assert east - west == pytest.approx(4.0)
     assert space(np.zeros((2, 2)), geographic=False).meridian is None
+
+
+@pytest.mark.parametrize(
+    ("axis", "bound", "side", "corners"),
+    [
+        (0, 1.0, 1, [[1, 0], [4, 0], [1, 3]]),
+        (0, 1.0, -1, [[0, 0], [1, 0], [1, 3], [0, 4]]),
+        (1, 3.0, 1, [[1, 3], [0, 4], [0, 3]]),
+        (1, 3.0, -1, [[0, 0], [4, 0], [1, 3], [0, 3]]),
+        (0, -1.0, 1, [[0, 0], [4, 0], [0, 4]]),
+        (0, 5.0, 1, []),
+        (0, 0.0, 1, [[0, 0], [4, 0], [0, 4]]),  # along the bound is inside
+    ],
+)
+def test_a_triangle_is_cut_at_a_bound(axis, bound, side, corners):
+    triangle = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    cut = _clipped(triangle, axis, bound, side)
+    np.testing.assert_allclose(cut, np.reshape(corners, (-1, 2)))
+    assert len(_clipped(cut[:0], axis, bound, side)) == 0
+
+
+def test_a_ring_over_the_date_line_has_no_jump_and_one_around_the_pole_is_closed_along_it():
+    over = np.array([[179.0, 0.0], [-179.0, 0.0], [-179.0, 5.0], [179.0, 5.0]])
+    np.testing.assert_array_equal(_unwrapped(over)[:, 0], [179, 181, 181, 179])
+    np.testing.assert_array_equal(_unwrapped(over)[:, 1], over[:, 1])
+    around = np.array([[-180.0, -70.0], [-60.0, -71.0], [60.0, -72.0]])
+    closed = _unwrapped(around)
+    np.testing.assert_array_equal(closed[:3], around)
+    np.testing.assert_array_equal(closed[3:], [[180, -70], [180, -90], [-180, -90]])

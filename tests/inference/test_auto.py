@@ -14,6 +14,7 @@ from onlooker.findings.verdict import verdict
 from onlooker.inference.draws import Draws
 from onlooker.inference.runner import LEAST_DRAWS, Runner
 from onlooker.partitions import DistanceDependent, Mixing
+from onlooker.progress import Progress
 from onlooker.warnings import ChainFailedWarning, ConvergenceWarning
 
 PROBLEM = plane_problem()
@@ -44,6 +45,38 @@ def test_it_ends_when_everything_has_settled_and_not_before(whole):
     assert settled(whole.summary()).all
     half = whole.draws.take(draws=slice(whole.n_draws // 2))
     assert not settled(Posterior(whole.target, whole.schedule, half, range(4)).summary()).all
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "look"),
+    [(0, 250), (1, 250), (250, 250), (251, 500), (500, 500), (1000, 1000), (1001, 2000)],
+)
+def test_looks_are_taken_after_twice_as_many_draws_each(n_draws, look):
+    assert sampling._next_look(n_draws) == look
+
+
+def test_the_time_budget_is_in_minutes_and_a_fixed_number_of_draws_has_none(monkeypatch):
+    deadlines, hints = [], []
+    monkeypatch.setattr(sampling.time, "monotonic", lambda: 1000.0)
+
+    def until(*arguments):
+        deadlines.append(arguments[-1])
+        raise ArithmeticError
+
+    def shown(*about, hint="", **options):
+        hints.append(hint)
+        return Progress()
+
+    monkeypatch.setattr(sampling, "_until_converged", until)
+    monkeypatch.setattr(sampling, "make_progress", shown)
+    with pytest.raises(ArithmeticError):
+        quick(PROBLEM, Mixing(3), max_minutes=2.5, **AUTO)
+    monkeypatch.setattr(sampling.threads, "run", until)
+    with pytest.raises(ArithmeticError):
+        quick(PROBLEM, Mixing(3), max_minutes=2.5)
+    assert deadlines == [1150.0, math.inf]
+    assert hints[0] == ""
+    assert "draws" in hints[1]
 
 
 def test_its_draws_are_those_of_a_run_of_that_length(whole):
@@ -126,6 +159,22 @@ def test_a_run_that_converged_says_so(whole):
     found = verdict(OpenedRun.of(whole))
     assert "Sampling ended when everything had settled." in found["sentences"]
     assert found["level"] == "good"
+
+
+@pytest.mark.parametrize(
+    ("looks", "minutes", "last"),
+    [(2, 30, "converged after 500 draws"), (9, 1e-9, "out of time after ")],
+)
+def test_what_each_look_finds_is_told(monkeypatch, capsys, looks, minutes, last):
+    found = iter([Settled({"policy": False, "partition": True})] * (looks - 1) + [Settled({})])
+    monkeypatch.setattr(sampling, "settled", lambda table: next(found))
+    quick(PROBLEM, Mixing(3), progress=True, max_minutes=minutes, **AUTO)
+    lines = capsys.readouterr().err.splitlines()
+    if looks == 2:
+        (look,) = (line for line in lines if "250 draws per chain." in line)
+        assert look.endswith("The partition has settled, the policy has not.")
+    assert lines[-1].removeprefix("sampling: ").startswith(last)
+    assert lines[-1].endswith(" draws per chain")
 
 
 def test_an_interrupted_run_is_unfinished(tmp_path, monkeypatch, never):

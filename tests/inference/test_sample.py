@@ -8,8 +8,10 @@ from chains import make_chain
 from small_runs import PRIORS, Mortal, assert_same_draws, plane_problem, quick
 
 from onlooker import Problem, sample
+from onlooker.inference.runner import Schedule
+from onlooker.inference.target import Target
 from onlooker.partitions import DistanceDependent, Mixing
-from onlooker.sampling import _n_threads
+from onlooker.sampling import _n_threads, short_run
 from onlooker.warnings import ChainFailedWarning
 
 PROBLEM = plane_problem()
@@ -145,11 +147,28 @@ def test_a_chain_that_dies_is_reported_and_the_others_are_kept():
     np.testing.assert_array_equal(posterior.labels, whole.labels[[0, 2]])
 
 
+def test_a_chain_that_dies_may_be_tried_again_if_it_was_stored(tmp_path):
+    for store in (None, tmp_path):
+        with pytest.warns(ChainFailedWarning) as told:
+            quick(PROBLEM, Mortal(3), chains=3, draws=40, n_jobs=1, store=store)
+        again = "; resume=True tries again from where it was stored"
+        assert str(told[0].message).endswith(again) == (store is not None)
+
+
 def test_if_every_chain_dies_the_first_error_is_raised(monkeypatch):
     monkeypatch.setattr(Mortal, "doomed", (0, 1))
     with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain") as told:
         quick(PROBLEM, Mortal(3), draws=60)
     assert isinstance(told.value.__cause__, ArithmeticError)
+
+
+def test_short_runs_tell_of_chains_that_die_too(monkeypatch):
+    target, schedule = Target(PROBLEM, Mortal(3)), Schedule(draws=40, tune=2, chains=3, seed=0)
+    with pytest.warns(ChainFailedWarning, match="chain 1 failed"):
+        assert short_run(target, schedule).n_chains == 2
+    monkeypatch.setattr(Mortal, "doomed", (0, 1, 2))
+    with pytest.warns(ChainFailedWarning), pytest.raises(RuntimeError, match="every chain"):
+        short_run(target, schedule)
 
 
 def test_progress_goes_to_standard_error_and_changes_no_bit(capsys):

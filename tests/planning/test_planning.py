@@ -128,6 +128,14 @@ def test_a_finite_horizon_is_backward_induction_even_without_discount():
     np.testing.assert_allclose(soft.values[0], want)
 
 
+def test_with_a_horizon_of_one_step_only_the_reward_counts_and_none_is_refused():
+    T, r, _ = random_world(4)
+    np.testing.assert_array_equal(value_iteration(T, r, 1.0, horizon=1).q, r[None])
+    for horizon in (0, 1.5):
+        with pytest.raises(ValueError, match="horizon must be a positive integer"):
+            value_iteration(T, r, 1.0, horizon=horizon)
+
+
 def test_a_long_horizon_approaches_the_infinite_one():
     T, r, _ = random_world(5)
     finite = soft_value_iteration(T, r, 0.9, horizon=300)

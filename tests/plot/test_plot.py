@@ -92,6 +92,7 @@ def test_regions_have_the_colour_of_their_cluster_and_pale_far_from_data(ax):
     np.testing.assert_allclose(image[0, 30, :3], to_rgb("white"))
     paler = image[middle, :, 3] < image[middle, 30, 3]
     np.testing.assert_array_equal(paler, np.linspace(-2, 2, 41) < -1e-9)  # farther than 1
+    assert 0 < image[middle, 5, 3] < 0.3 < image[middle, 30, 3] < 0.7  # the grid shines through
 
 
 def test_rows_of_the_shaded_plane_go_upwards(ax):
@@ -160,6 +161,23 @@ def test_bars_are_the_shares_of_draws(ax):
     heights = {round(bar.get_center()[0]): bar.get_height() for bar in ax.patches}
     assert heights == pytest.approx({3: 4 / 6, 4: 1 / 6, 5: 1 / 6})
     assert ax.lines[0].get_xdata()[0] == 4
+    assert [text.get_text() for text in ax.texts] == ["67 %", "17 %", "17 %"]
+    assert ax.get_xlim() == (1.5, 6.5)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of controllers", "probability")
+    assert ax.yaxis.get_major_formatter()(0.5) == "50 %"
+    assert all(tick == round(tick) for tick in ax.get_xticks())
+    assert ax.get_ylim()[1] > 1.1 * 4 / 6  # room for the numbers
+
+
+@pytest.mark.parametrize(("truth", "limits"), [(1, (-0.5, 5.5)), (9, (1.5, 10.5))])
+def test_the_right_number_is_in_sight_wherever_it_is(ax, truth, limits):
+    plot.n_controllers([3, 3, 4], ax, truth=truth)
+    assert ax.get_xlim() == (limits[0], limits[1] if truth == 9 else 5.5)
+
+
+def test_a_number_that_was_hardly_drawn_has_no_label(ax):
+    plot.n_controllers(np.repeat([2, 3, 4], [990, 6, 4]), ax)
+    assert [text.get_text() for text in ax.texts] == ["99 %", "1 %", ""]
 
 
 def test_n_controllers_takes_a_posterior_too(ax):
@@ -184,6 +202,18 @@ def test_errors_stand_where_their_states_are_in_whatever_order(ax):
     np.testing.assert_array_equal(ax.collections[0].get_array(), [[5, 15, 25], [6, 16, 26]])
 
 
+def test_the_colour_bar_stands_beside_the_errors_as_tall_as_they_are(ax):
+    x, y = np.meshgrid(np.arange(4.0), np.arange(4.0))
+    plot.policy_error(np.column_stack([x.ravel(), y.ravel()]), x.ravel(), ax)
+    bar = ax.figure.axes[1]
+    ax.figure.canvas.draw()
+    beside, drawn = bar.get_window_extent(), ax.get_window_extent()
+    assert beside.x0 > drawn.x1
+    assert beside.width < drawn.width / 10
+    assert beside.height == pytest.approx(drawn.height, rel=0.05)
+    assert ax.collections[0].get_clim() == (0, 3)
+
+
 def test_errors_of_states_that_are_no_grid_are_refused(ax):
     with pytest.raises(ValueError, match="full grid"):
         plot.policy_error([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0], ax)
@@ -200,6 +230,17 @@ def test_a_rose_has_one_petal_an_action(polar):
     assert polar.patches[4].get_width() == pytest.approx(2 * np.pi / 4)
     ends = [segment[:, 1] for segment in polar.collections[0].get_segments()]
     np.testing.assert_allclose(ends, np.c_[policy / 2, policy * 1.5])
+    assert polar.yaxis.get_major_formatter()(0.25) == "25 %"
+    assert len(polar.get_yticks()) <= 5
+
+
+@pytest.mark.parametrize("action", range(4))
+def test_labels_of_a_rose_stand_where_no_petal_is(polar, action):
+    plot.rose(np.eye(4)[action] * 0.97 + 0.01, ANGLES, polar)
+    at = np.deg2rad(polar.get_rlabel_position())
+    assert np.cos(at - ANGLES[action]) < 0.1
+    plot.rose(np.full(4, 0.25), ANGLES, polar)  # intervals, and a reference, are left out if none
+    assert not polar.collections
 
 
 def test_a_rose_refuses_angles_that_do_not_match(polar):
@@ -210,6 +251,10 @@ def test_a_rose_refuses_angles_that_do_not_match(polar):
 def test_cluster_colours_never_repeat_soon():
     colours = plot.cluster_colours(24)
     assert len(np.unique(colours.round(3), axis=0)) == 24
+    many = plot.cluster_colours(45)
+    n = next(n for n in range(1, 45) if np.allclose(many[n], 0.6 * many[0]))
+    np.testing.assert_allclose(many[n:], 0.6 * many[: 45 - n])  # the same again, darker
+    assert (many >= 0).all()
 
 
 def test_states_with_a_missing_value_are_refused(ax):

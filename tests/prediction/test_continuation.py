@@ -5,7 +5,7 @@ import pytest
 from bare import bare_problem
 
 from onlooker import Posterior, sample
-from onlooker.partitions import Continuation, GaussianDecay, Regions
+from onlooker.partitions import Continuation, GaussianDecay, Regions, WindowDecay
 from onlooker.partitions.geometry import Geometry
 from onlooker.prediction.neighbours import NeighbourSearch
 from onlooker.problem import Landmarks
@@ -203,3 +203,15 @@ def test_whatever_numbers_are_allowed_policies_are_distributions():
             for policy in (posterior.policy(), posterior.policy(ASKED)):
                 assert policy.min() >= 0, (name, value)
                 np.testing.assert_allclose(policy.sum(axis=1), 1.0, err_msg=f"{name} {value}")
+
+
+@pytest.mark.parametrize("by", ["coordinates", "distances"])
+def test_a_node_as_far_as_a_window_reaches_is_within_it(by):
+    places = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+    apart = np.abs(places[:, None, 0] - places[None, :, 0])
+    known = by == "coordinates"
+    geometry = Geometry(places) if known else Geometry(np.arange(4), metric=apart)
+    query = places[:1] if known else np.array([0])
+    found = NeighbourSearch(geometry).find(query, WindowDecay(2.0), None, 1e-9)
+    assert found.indices.tolist() == [0, 1, 2]
+    assert found.g.tolist() == [1.0, 1.0, 1.0]

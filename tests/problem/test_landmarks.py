@@ -54,6 +54,13 @@ def test_chains_have_landmarks_of_their_own_unless_told_otherwise():
     assert (other != nodes[0]).any()
 
 
+def test_landmarks_of_a_seed_stay_the_same_since_stored_runs_do_not_hold_them():
+    chosen = [Landmarks(4, seed=5).choose(20, chain).tolist() for chain in (0, 1)]
+    assert chosen == [[4, 6, 10, 11], [0, 6, 15, 16]]
+    shared = [Landmarks(4, False, 5).choose(20, chain).tolist() for chain in (0, 1)]
+    assert shared == [chosen[0]] * 2
+
+
 def test_as_many_landmarks_as_states_change_nothing():
     every, visited = run(Landmarks(120)), run("visited")
     np.testing.assert_array_equal(every.labels, visited.labels)

@@ -12,6 +12,8 @@ from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics, TabularDynamics
 from onlooker.hyper import Gamma
 from onlooker.partitions import DistanceDependent, Mixing, Potts, Static
+from onlooker.problem import problem as problem_module
+from onlooker.problem.problem import _share_rows
 from onlooker.warnings import UnidentifiableActionsWarning
 
 
@@ -319,3 +321,34 @@ def test_equal_likelihoods_at_one_node_share_a_row_and_others_do_not():
     assert len(set(data.row[[0, 2, 3]])) == 3
     expected = np.exp(loglik - loglik.max(axis=1, keepdims=True))[data.order]
     np.testing.assert_allclose(data.likelihood[data.row], expected)
+
+
+# -- rows that are shared --------------------------------------------------------------------------
+
+
+def test_equal_likelihoods_at_one_place_are_kept_once_if_there_are_many():
+    rng = np.random.default_rng(0)
+    rows = rng.random((6, 5))
+    rows[1] = rows[0][::-1]  # the same numbers elsewhere
+    kind, place = rng.integers(6, size=80), rng.integers(3, size=80)
+    kept, row = _share_rows(rows[kind], place)
+    np.testing.assert_array_equal(kept[row], rows[kind])
+    assert len(kept) == len(set(zip(kind, place, strict=True))) == 18
+    of_row = {(r, p) for r, p in zip(row, place, strict=True)}
+    assert len(of_row) == len(kept)  # none is of two places
+
+
+def test_rows_of_one_key_that_differ_are_kept_apart(monkeypatch):
+    rows = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    monkeypatch.setattr(problem_module.np, "sqrt", np.zeros_like)  # then all have one key
+    kept, row = _share_rows(rows, np.zeros(4, dtype=np.int64))
+    np.testing.assert_array_equal(kept[row], rows)
+
+
+@pytest.mark.parametrize(("n_equal", "shared"), [(24, False), (25, True)])
+def test_where_less_than_a_quarter_would_be_saved_all_rows_are_kept(n_equal, shared):
+    rows = np.random.default_rng(1).random((100, 3))
+    rows[:n_equal] = rows[50 : 50 + n_equal]
+    kept, row = _share_rows(rows, np.zeros(100, dtype=np.int64))
+    assert len(kept) == (100 - n_equal if shared else 100)
+    np.testing.assert_array_equal(kept[row], rows)

@@ -1,5 +1,6 @@
 """What a file says is not trusted: whatever kernels would index by is checked first."""
 
+import gzip
 import io
 import json
 import re
@@ -14,7 +15,7 @@ from small_runs import plane_problem, quick
 
 from onlooker import Posterior
 from onlooker.blocks import slices_of
-from onlooker.files import DamagedFileError, parse_json, read_array, read_arrays
+from onlooker.files import DamagedFileError, Unpacked, parse_json, read_array, read_arrays
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
 from onlooker.hyper import Exponential, TotalMass
@@ -90,6 +91,18 @@ def test_a_state_with_any_number_out_of_range_is_refused(problem, prior, collaps
             if wrong.size and (wrong.shape, wrong.dtype) != (array.shape, array.dtype):
                 with pytest.raises((ValueError, TypeError, IndexError)):
                     check_state(through_arrays(chain, {name: wrong}), chain.target, chain.bound)
+
+
+@pytest.mark.parametrize("prior", ["ddcrp", "potts", "mixing"])
+def test_a_state_with_a_slot_too_many_is_refused_though_all_else_fits(prior):
+    *_, chain = states_of(plane_problem(), PRIORS[prior], True, 3)
+    stored, _ = chain.state.as_arrays()
+    n = len(stored["slots.order"])
+    more = {f"slots.{name}": np.append(stored[f"slots.{name}"], n) for name in ("order", "where")}
+    for name in ("counts.cluster", "counts.total", "counts.size"):
+        more[name] = np.concatenate([stored[name], np.zeros_like(stored[name][:1])])
+    with pytest.raises(ValueError, match=f"slots.order must have {n} slots"):
+        check_state(through_arrays(chain, more), chain.target, chain.bound)
 
 
 def test_lists_that_lead_in_circles_are_refused():
@@ -274,6 +287,23 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(t
     for load in (read_arrays, Posterior.load):
         with pytest.raises(DamagedFileError, match=r"bomb\.npz.*3\.0 GiB"):
             load(path)
+
+
+def test_the_largest_size_that_is_unpacked_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("onlooker.files._MAX_UNPACKED", 50_000)
+    path = tmp_path / "packed.gz"
+    for n, right in ((50_000, True), (50_001, False)):
+        path.write_bytes(gzip.compress(b"0" * n))
+        assert 200 * path.stat().st_size < 50_000
+        file = Unpacked(gzip.GzipFile(path), path)
+        if right:
+            assert len(file.readall()) == n
+        else:
+            with pytest.raises(DamagedFileError, match="refused above"):
+                file.readall()
+        file.close()
+        assert file.closed
+        assert file._unpacking.closed
 
 
 def test_what_is_really_large_may_unpack_to_much(tmp_path, monkeypatch):

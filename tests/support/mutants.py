@@ -3,10 +3,13 @@
     python tests/support/mutants.py --seed 0
 
 Each mutant is a copy of the package with one change in one file: a comparison flipped, + for -, a
-constant off by one, `and` for `or`, a condition negated, a statement left out. The tests of its
-room run until the first fails. A mutant that no test has caught when time is up counts as a
-survivor. Tests that killed are run once more on the package as it is: where they fail there too,
-they have shown nothing.
+constant off by one, `and` for `or`, a condition negated, a statement left out. The tests that run
+its line, the nearest first, go on until one fails or, run by itself, does not end. A mutant that no
+test has caught when time is up counts as a survivor. Tests that killed are run once more on the
+package as it is: where they fail there too, they have shown nothing.
+
+Which tests run which lines is found by running all of them first (`lines_run`), once: that takes as
+long as `make test`, and what has changed since is added each time.
 """
 
 import argparse
@@ -28,12 +31,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import kernels
+from lines_run import LinesRun
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onlooker"
 TESTS = ROOT / "tests"
-SECONDS = 60  # of processor time, for the tests of one mutant
-MAX_FILES = 12  # test files for one mutant; most of those that are caught are by the first
+SECONDS = 45  # of processor time, for some tests of one mutant
+HANGS = 45  # for one test by itself, with kernels to compile: more is taken for a loop without end
+WAITS = 240  # by the clock, for any test: what waits for nothing takes no processor's time
+FIRST_FILES = 5  # most mutants that are caught are by the nearest; to read more files takes long
+QUICK = 6  # seconds of each of these files to begin with
+OF_ALL = "test_public_defaults.py"  # quick, and of all rooms
+NEAR_FILES = 3  # all of whose tests may run: what runs in other processes leaves no trace of lines
 LEFT_OUT = re.compile(r"test_(browser\w*|fuzz|package|ci|layers|pages)\.py|calibration|golden/")
 # fmt: off
 HOMES = {"__init__": "test_import", "sampling": "inference/", "compiled": "test_support",
@@ -200,28 +209,94 @@ def function_around(path, line):
     return "\n".join(lines[inner.lineno - 1 : inner.end_lineno])
 
 
-def tests_for(mutant):
-    """Test files that are nearest to a mutant, the nearest first.
+def test_files():
+    """Files of tests that may judge a mutant."""
+    return [path for path in sorted(TESTS.rglob("test_*.py"))
+            if not LEFT_OUT.search(str(path.relative_to(TESTS)))]  # fmt: skip
+
+
+def nearness(mutant):
+    """How near each file of tests is to a mutant.
 
     Near is what stands in the same room, has the same name, and shares words with the function
     that few other tests have.
     """
     room = room_of(mutant.path)
-    texts = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        name = str(path.relative_to(TESTS))
-        if not LEFT_OUT.search(name):
-            texts[path] = name, words_of(path)
+    texts = {path: (str(path.relative_to(TESTS)), words_of(path)) for path in test_files()}
     wanted = words_in(function_around(PACKAGE / mutant.path, mutant.line))
     known = {word: sum(word in words for _, words in texts.values()) for word in wanted}
     weight = {word: math.log(len(texts) / n) for word, n in known.items() if n}
-    scores = {}
+    near = {}
     for path, (name, words) in texts.items():
         own = name.startswith(HOMES.get(room, (f"{room}/", f"test_{room}")))
         same = mutant.path.stem.strip("_") in path.stem
         shared = sum(value for word, value in weight.items() if word in words)
-        scores[path] = own + same + 2 * shared / max(sum(weight.values()), 1.0)
-    return sorted(scores, key=lambda path: -scores[path])[:MAX_FILES]
+        near[str(path)] = own + same + 2 * shared / max(sum(weight.values()), 1)
+    return near
+
+
+def tests_for(mutant, run):
+    """Tests for a mutant, in two parts, as many as there is time for.
+
+    Those that run its line, or that run or name what calls the kernel it is in; then what else
+    stands in files that are near. The first part is of the nearest files, and what is quick there.
+    """
+    near = nearness(mutant)
+    wanted = set(run.of(mutant.path, mutant.line))
+    for name, callers in callers_of(mutant):
+        wanted.update(*(run.of(*caller) for caller in callers))
+        wanted.update(
+            *(tests for file, tests in run.tests().items() if name in words_of(Path(file)))
+        )
+    files = sorted(run.tests(), key=lambda file: -near[file])
+    nearest = files[:NEAR_FILES]
+    nearest += [str(TESTS / OF_ALL)] * (str(TESTS / OF_ALL) not in nearest)
+    reached = [f for f in files if f in nearest or not wanted.isdisjoint(run.tests()[f])]
+    part, left = {}, SECONDS
+    for file in reached:
+        quick = QUICK if file in (*reached[:FIRST_FILES], str(TESTS / OF_ALL)) else 0
+        tests = run.tests()[file]
+        for test in sorted(tests, key=lambda test: (test not in wanted, tests[test])):
+            spent = tests[test]
+            if (test in wanted or file in nearest) and spent < left:
+                part[test] = 0 if spent < quick else 1
+                left -= spent
+                quick -= spent
+    return tuple([test for test in part if part[test] == number] for number in (0, 1))
+
+
+@cache
+def functions_of(path):
+    """Functions of a file: name, first line, whether it is a kernel, lines by the names in them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            named = {}
+            for part in (part for line in node.body for part in ast.walk(line)):
+                name = getattr(part, "id", getattr(part, "attr", None))
+                named.setdefault(name, getattr(part, "lineno", node.lineno))
+            kernel = any("njit" in ast.unparse(one) for one in node.decorator_list)
+            found.append((node.name, node.lineno, node.end_lineno, kernel, named))
+    return found
+
+
+def callers_of(mutant):
+    """For a mistake in a kernel: each kernel that it is in, with the lines of Python that name it.
+
+    What is compiled leaves no trace of the lines that ran.
+    """
+    around = [one for one in functions_of(PACKAGE / mutant.path)
+              if one[1] <= mutant.line <= one[2] and one[3]]  # fmt: skip
+    names = [one[0] for one in around]
+    for name in names:
+        lines = set()
+        for path in PACKAGE.rglob("*.py"):
+            for caller, _, _, kernel, named in functions_of(path):
+                if name in named and kernel and caller not in names:
+                    names.append(caller)
+                elif name in named and not kernel:
+                    lines.add((path.relative_to(PACKAGE), named[name]))
+        yield name, lines
 
 
 def importers(module, package=PACKAGE):
@@ -264,11 +339,15 @@ def planted(mutant):
 
 
 def run_tests(source, tests, seconds, processor=SECONDS, first=True):
-    """Tests that fail, or the first of them; None if time is up, by either clock."""
+    """Tests that fail, or the first of them; None if time is up.
+
+    Where it is the processor's that is up: the name of the test that was running.
+    """
     with tempfile.TemporaryDirectory() as home:
         limited = ["sh", "-c", f'ulimit -t {processor}; exec "$@"', "sh"]
-        command = [*limited, sys.executable, "-m", "pytest", "-q", "-p", "no:xdist",
+        command = [*limited, sys.executable, "-m", "pytest", "-v", "-p", "no:xdist",
                    "-p", "no:cacheprovider", "-m", "not slow", "--no-header", "--tb=no",
+                   "-o", f"timeout={WAITS}",
                    f"--basetemp={home}/tests", *["-x"] * first, *map(str, tests)]  # fmt: skip
         env = os.environ | {"PYTHONPATH": str(source), "HOME": home, "TMPDIR": home}
         process = subprocess.Popen(
@@ -281,19 +360,34 @@ def run_tests(source, tests, seconds, processor=SECONDS, first=True):
             os.killpg(process.pid, signal.SIGKILL)  # a group of its own: what tests started, too
             process.communicate()
             return None
+    if "ERROR: not found:" in output:  # cases may be named by what the mistake has changed
+        files = dict.fromkeys(str(test).partition("::")[0] for test in tests)
+        return run_tests(source, files, seconds, processor, first)
     failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
     if failed or process.returncode in (0, 5):
         return failed
-    return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else ["pytest itself"]
+    if process.returncode not in (-signal.SIGXCPU, -signal.SIGKILL):
+        return ["pytest itself"]
+    running = re.search(r"^(\S+\.py::.*\S) *\Z", output, re.M)  # no verdict follows
+    return running and running[1]
 
 
-def judge(mutant, deadline):
+def hangs(source, test, seconds):
+    """Whether a test goes on and on, by itself; all that may judge a mutant take a few seconds."""
+    return seconds > 0 and run_tests(source, [f"{ROOT}/{test}"], seconds, HANGS) == test
+
+
+def judge(mutant, run, deadline):
     """The test that kills a mutant; or that it survived, that time was up, or never begun."""
-    seconds = deadline - time.monotonic()
-    if seconds < 5:
+    if deadline - time.monotonic() < 5:
         return NOT_RUN
+    failed = []
     with planted(mutant) as source:
-        failed = run_tests(source, tests_for(mutant), seconds)
+        for tests in tests_for(mutant, run):
+            if tests and failed == []:
+                failed = run_tests(source, tests, deadline - time.monotonic())
+        if isinstance(failed, str):
+            failed = [failed] if hangs(source, failed, deadline - time.monotonic()) else None
     return TIME_IS_UP if failed is None else failed[0] if failed else SURVIVED
 
 
@@ -310,9 +404,10 @@ def main():
     mutants = sample(options.number, options.seed)[part]
     if kernels.missing(PACKAGE):
         kernels.compile_all()  # once, not for every mutant
+    run = LinesRun(PACKAGE, test_files(), jobs=options.jobs)
     deadline = time.monotonic() + 60 * options.minutes
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(judge, mutant, deadline) for mutant in mutants]
+        jobs = [pool.submit(judge, mutant, run, deadline) for mutant in mutants]
         verdicts = []
         for mutant, job in zip(mutants, jobs, strict=True):
             verdicts.append(job.result())

@@ -60,3 +60,17 @@ def rank(observed, pool):
                  for f, s in zip(first, standing_out, strict=True))  # fmt: skip
     places = [sum(o >= x for o in c) for x, c in zip(tracks[0], columns, strict=True)]
     return [count / len(tracks) for count in (*places, as_odd)]
+
+
+def rank_among(mine, length, pool, lengths):
+    """Twin of `AnomalyScores._rank_among`, for one track: p-values among others of any length.
+
+    What the model misses per step, on average over all of them, is taken out of the scores, which
+    are sums over the square root of the length.
+    """
+    tracks, n = np.array([mine, *pool]), np.array([length, *lengths])
+    for column in (0, 1):
+        per_step = sum(tracks[:, column] * np.sqrt(n)) / sum(n)
+        tracks[:, column] -= per_step * np.sqrt(n)
+    odd = [(score, -noise, noise, change, stop) for score, noise, change, stop in tracks]
+    return rank(odd[0], odd[1:])

@@ -125,11 +125,19 @@ def test_bad_worlds_and_states_are_refused_by_name(world):
         world.policy([0, 441])
     with pytest.raises(TypeError, match="integers"):
         world.policy([0.5])
-    with pytest.raises(ValueError, match="chance"):
-        GridWorld.with_reward(0, chance=0.0)
+    for chance in (0.0, 1.01):
+        with pytest.raises(ValueError, match="chance"):
+            GridWorld.with_reward(0, chance=chance)
     with pytest.raises(ValueError, match="expert must be"):
         GridWorld(3, 4, expert=np.ones((9, 3)) / 3)
     with pytest.raises(ValueError, match=r"expert\[0\] sums to 4"):
         GridWorld(3, 4, expert=np.ones((9, 4)))
     with pytest.raises(ValueError, match="sigma"):
         grid_dynamics(5, 4, sigma=0.0)
+
+
+def test_a_world_says_which_expert_it_has():
+    assert repr(GridWorld(4, 2)) == "GridWorld(4×4, n_actions=2, circling expert)"
+    rewarded = GridWorld.with_reward(0, size=4, n_actions=2, chance=1.0)
+    assert repr(rewarded) == "GridWorld(4×4, n_actions=2, optimal expert)"
+    assert np.count_nonzero(rewarded.reward) == 16
