@@ -199,7 +199,9 @@ def _in_space(
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
-    step = typical_step(demos, dynamics, space)
+    nodes = default_nodes(demos, plain, 0)
+    landmarks = nodes if isinstance(nodes, Landmarks) else None
+    step = typical_step(demos, dynamics, space, landmarks)
     given["decay"] = (
         Regions.inferred(step).decay if kind is Regions else replace(plain.decay, scale=step)
     )
