@@ -191,8 +191,7 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     search, reach = predictor.search(int(chain)), prior.reach
     assert reach is not None
     decay = replace(reach.decay, scale=float(scale))
-    u = search.apart(states, decay, reach.n_neighbors)
-    nodes = search.nodes
+    u, node = search.apart(states, decay, reach.n_neighbors)
     by_cluster = likelihood @ one.policy.T  # (n, K + 1), the new one last
     gamma, nu = (float(predictor.hyper_of(one, name)[0]) for name in ("gamma", "nu"))
     shared = np.column_stack([one.n_regions, one.size]).astype(np.float64)
@@ -200,7 +199,9 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     alone = (by_cluster @ (shared / shared.sum(axis=0))).T  # of regions, and of states
     least = u.min(axis=1, keepdims=True)
     above = u - least
-    densities = _of_nodes(predictor, one, nodes, by_cluster, likelihood)
+    densities = _of_nodes(predictor, one, search.nodes, by_cluster, likelihood)
+    if node is not None:
+        densities = [np.take_along_axis(each, node, axis=1) for each in densities]
     power, totals, mixtures = np.exp(-min(REACH) * above), [], []
 
     def mix(weight: Array) -> None:
