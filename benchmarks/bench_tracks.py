@@ -1,7 +1,7 @@
 """Real tracks: whole ones left out, and the edge of the map.
 
-python -m benchmarks tracks            everything
-python -m benchmarks.bench_tracks storms ships 2    some sets, two folds of five
+python -m benchmarks tracks            everything: one fold of five, and more where they are kept
+python -m benchmarks.bench_tracks storms ships 2    some sets, two folds
 
 All predict the distribution of actions at every state of the tracks that were left out, scored by
 ``ln Σ_a p(a) ℓ[t, a]``, where ℓ is divided by its largest value for the step: 0 is perfect. Actions
@@ -283,7 +283,7 @@ def whole_tracks(which: TrackSet, arm: str, n_folds: int) -> dict[str, Any]:
 
 def kept(name: str, measure: Callable[[], Any]) -> Any:
     """What was measured before, or is now; for as long as ``.benchmarks/tracks/found`` is there."""
-    file = FOUND / (name.replace(", ", "-").replace(" ", "_") + ".json")
+    file = _file(name)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         found = measure()
@@ -291,6 +291,10 @@ def kept(name: str, measure: Callable[[], Any]) -> Any:
         part.write_text(json.dumps(found))
         part.rename(file)
     return json.loads(file.read_text())
+
+
+def _file(name: str) -> Path:
+    return FOUND / (name.replace(", ", "-").replace(" ", "_") + ".json")
 
 
 def edge(which: TrackSet) -> dict[str, Any]:
@@ -329,9 +333,29 @@ def edge(which: TrackSet) -> dict[str, Any]:
     }
 
 
-def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = FOLDS) -> None:
+def folds_kept(which: TrackSet, arm: str) -> int:
+    """How many folds of all methods were measured before."""
+    return sum(_file(f"{which.name}, {arm}, fold {number + 1}").exists() for number in range(FOLDS))
+
+
+def mean_of_shapes(data: dict[str, Any], arm: str) -> list[object] | None:
+    """A row of the means over shapes of LASA; their number is that of independent tracks."""
+    of_arm = [data[name] for name in data if name.startswith("LASA") and name.endswith(f", {arm}")]
+    if len(of_arm) < 2:
+        return None
+    names = [name for name in METHODS if all(name in found["scores"] for found in of_arm)]
+    scores = {name: np.array([found["scores"][name][0] for found in of_arm]) for name in names}
+    best = max((name for name in names if name not in (OURS, BOTH)), key=lambda n: scores[n].mean())
+    ahead = scores[OURS] - scores[best]
+    error = ahead.std(ddof=1) / np.sqrt(len(ahead))
+    cells = [f"{scores[name].mean():.3f}" if name in scores else "–" for name in METHODS]
+    n_tracks = sum(found["tracks"] for found in of_arm)
+    difference = f"{ahead.mean():+.3f} ± {error:.3f}"
+    return [f"LASA, mean of {len(of_arm)}", arm, str(n_tracks), "", *cells, difference]
+
+
+def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = 1) -> None:
     """Measure and print."""
-    n_folds = 1 if quick else n_folds
     warnings.simplefilter("ignore")  # short chains have not converged; they predict
     data: dict[str, Any] = {}
     table, edges = [], []
@@ -344,7 +368,7 @@ def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = FOLDS
             print(f"{which.name} left out: {absent}")
             continue
         for arm in ARMS:
-            found = whole_tracks(which, arm, n_folds)
+            found = whole_tracks(which, arm, max(n_folds, 0 if quick else folds_kept(which, arm)))
             data[f"{which.name}, {arm}"] = found
             table.append(_row(which, arm, found))
             print(table[-1], flush=True)
@@ -354,6 +378,7 @@ def main(quick: bool = False, chosen: tuple[str, ...] = (), n_folds: int = FOLDS
             if found:
                 edges.append(_edge_row(which, found))
                 print(edges[-1], flush=True)
+    table += [row for arm in ARMS if (row := mean_of_shapes(data, arm)) is not None]
     RECORD["data"]["tracks"] = data
     if table:
         print_table("Tracks left out: mean log score a step ± standard error by track", HEAD, table)

@@ -36,6 +36,8 @@ SETTINGS = [
 ]
 """All that are compared."""
 
+MANY_TRANSITIONS = 50_000
+"""From which on sweeps are so dear that fewer must do."""
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
 _FEW = 2  # folds and cells that are left out where there are landmarks
@@ -257,7 +259,10 @@ def _trajectory_of(problem: Problem) -> Array:
 
 
 def _few(problem: Problem, n: int) -> int:
-    return n if problem.landmarks is None else _FEW
+    """Few where there are landmarks, and one where there are many transitions besides."""
+    if problem.landmarks is None:
+        return n
+    return _FEW if problem.n_transitions < MANY_TRANSITIONS else 1
 
 
 def _some(transitions: Array, rng: np.random.Generator) -> Array:
