@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from onlooker import Demonstrations, PolicyRecognizer, Problem, defaults, sample
+from onlooker.choosing import continuation
 from onlooker.cli.fit import fit
 from onlooker.defaults import (
     WITH_LANDMARKS,
+    WITH_MANY_TRANSITIONS,
     Sizes,
     default_model,
     default_nodes,
@@ -40,6 +42,17 @@ def test_many_states_get_landmarks_and_more_and_shorter_chains():
     assert default_sizes(problem) == WITH_LANDMARKS
     few = Problem.from_demonstrations(MANY[:1], COMPASS)
     assert default_sizes(few) == Sizes(4, 500, 1000)
+
+
+def test_many_transitions_get_fewer_sweeps_and_less_is_left_out(monkeypatch):
+    few = Problem.from_demonstrations(MANY[:1], COMPASS)
+    many = Problem.from_demonstrations(MANY[:1], COMPASS, nodes=Landmarks(100))
+    assert [continuation._few(problem, 5) for problem in (few, many)] == [5, 2]
+    for module in (continuation, defaults):
+        monkeypatch.setattr(module, "MANY_TRANSITIONS", many.n_transitions)
+    assert default_sizes(many) == WITH_MANY_TRANSITIONS
+    assert default_sizes(few) == Sizes()
+    assert [continuation._few(problem, 5) for problem in (few, many)] == [5, 1]
 
 
 def test_what_is_not_said_means_the_same_everywhere():

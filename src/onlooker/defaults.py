@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from onlooker.choosing.continuation import choose_continuation
+from onlooker.choosing.continuation import MANY_TRANSITIONS, choose_continuation
 from onlooker.choosing.lengths import distances, typical_step
 from onlooker.demonstrations import Demonstrations
 from onlooker.hyper import CONCENTRATION, Gamma, TotalMass
@@ -38,6 +38,8 @@ class Sizes(NamedTuple):
 
 WITH_LANDMARKS = Sizes(chains=8, tune=40, draws=40)
 """More chains, since each sees other states, and short ones: what is predicted is their mean."""
+WITH_MANY_TRANSITIONS = Sizes(chains=8, tune=20, draws=20)
+"""With landmarks as well."""
 
 
 class DefaultModel(NamedTuple):
@@ -146,7 +148,10 @@ def default_nodes(demos: Demonstrations, prior: PartitionPrior[Any], seed: int) 
 
 def default_sizes(problem: Problem) -> Sizes:
     """How much is sampled."""
-    return Sizes() if problem.landmarks is None else WITH_LANDMARKS
+    if problem.landmarks is None:
+        return Sizes()
+    few = problem.n_transitions < MANY_TRANSITIONS
+    return WITH_LANDMARKS if few else WITH_MANY_TRANSITIONS
 
 
 def default_prior(
@@ -198,7 +203,9 @@ def _in_space(
 ) -> dict[str, Any]:
     given = settings(kind)
     plain: Any = kind(**given)
-    step = typical_step(demos, dynamics, space)
+    nodes = default_nodes(demos, plain, 0)
+    landmarks = nodes if isinstance(nodes, Landmarks) else None
+    step = typical_step(demos, dynamics, space, landmarks)
     given["decay"] = (
         Regions.inferred(step).decay if kind is Regions else replace(plain.decay, scale=step)
     )

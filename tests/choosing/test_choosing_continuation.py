@@ -40,16 +40,19 @@ def without(problem, kind):
 
 
 @pytest.mark.parametrize("kind", ["tracks", "cells"])
-@pytest.mark.parametrize("nodes", ["visited", Landmarks(60)])
-def test_a_setting_scores_what_a_posterior_with_it_says(nodes, kind):
+@pytest.mark.parametrize(
+    ("nodes", "n_neighbors"), [("visited", None), (Landmarks(60), None), (Landmarks(60), 12)]
+)
+def test_a_setting_scores_what_a_posterior_with_it_says(nodes, n_neighbors, kind):
     problem = make(nodes)
     left = without(problem, kind)
     part = choosing._part(problem, left)
-    found = score_settings(problem, left, Target(part, LOCAL, CONCENTRATION), SCHEDULE)
+    local = replace(LOCAL, n_neighbors=n_neighbors)
+    found = score_settings(problem, left, Target(part, local, CONCENTRATION), SCHEDULE)
     states = problem.states[problem.node_of[left.asked]]
     next_states = problem.next_states[left.asked]
     for number in (0, 37, 101, 250, 479, 500, 719, SETTINGS.index(replace(PLAIN, shrinkage=3.0))):
-        prior = replace(PRIOR, continuation=SETTINGS[number])
+        prior = replace(local, continuation=SETTINGS[number])
         posterior = short_run(Target(part, prior, CONCENTRATION), SCHEDULE)
         right = posterior.next_state_log_density(states, next_states)
         np.testing.assert_allclose(found[number], right, atol=1e-9)

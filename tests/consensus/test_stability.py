@@ -48,9 +48,16 @@ def test_a_chain_agrees_with_its_copy(posterior):
 
 
 def test_what_may_be_read_is_said():
-    assert "Both can be relied on" in Stability(0.05, 0.9).sentence
-    assert "the partition is not to be read" in Stability(0.05, 0.7).sentence
-    assert "Neither" in Stability(0.2, 0.9).sentence
+    assert "Both can be relied on" in Stability(0.05, 0.9, 0.6).sentence
+    assert "the partition is not to be read" in Stability(0.05, 0.7, 0.6).sentence
+    assert "Neither" in Stability(0.2, 0.9, 0.6).sentence
+
+
+def test_a_partition_that_leaves_most_states_open_is_not_to_be_read():
+    found = Stability(0.05, 1.0, 0.2)
+    assert "on the 20 % of states with membership > 50 %" in found.sentence
+    assert "the partition is not to be read" in found.sentence
+    assert not found.partition_agrees
 
 
 def test_the_verdict_is_about_halves_and_names_what_each_chain_found(posterior):

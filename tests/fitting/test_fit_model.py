@@ -24,6 +24,7 @@ from onlooker.partitions import (
     ScaledAxes,
 )
 from onlooker.partitions.continuation import Continuation
+from onlooker.problem import Landmarks
 
 # -- the model ------------------------------------------------------------------------------------
 
@@ -96,6 +97,17 @@ def test_with_features_the_reach_is_no_less_than_the_spacing_of_states():
     assert typical_step(near, dynamics) == typical_step(TRACK, COMPASS)
     half = ScaledAxes((0.5, 0.5))
     assert typical_step(TRACK, COMPASS, half) == pytest.approx(typical_step(TRACK, COMPASS) / 2)
+
+
+def test_with_landmarks_the_reach_is_no_less_than_their_spacing():
+    far = np.random.default_rng(0).uniform(0, 100, (2_500, 2))
+    near = np.cumsum(np.full((5, 2), 1e-3), axis=0)
+    demos = Demonstrations([near] * 1_300 + [far])  # most steps are short
+    low = default_prior(demos, COMPASS).decay.scale.low
+    landmarks = Landmarks.for_states(len(demos.distinct()[0]))
+    assert typical_step(demos, COMPASS) < 0.01
+    assert 2 * low == pytest.approx(typical_step(demos, COMPASS, landmarks=landmarks))
+    assert 2 * low == pytest.approx(np.sqrt(100**2 / 1_253 / np.pi), rel=0.1)
 
 
 def test_steps_between_states_are_counted_either_way_and_islands_are_far():

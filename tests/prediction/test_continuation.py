@@ -23,7 +23,7 @@ def run(continuation, nodes="visited", seed=0):
     return sample(problem, prior, draws=8, tune=4, chains=2, random_state=seed, progress=False)
 
 
-def by_hand(posterior, tau, tau0, alone, kappa=None):
+def by_hand(posterior, tau, tau0, alone, kappa=None, n_neighbors=None):
     """The formulas, draw by draw, of f, W_k and W_fresh."""
     problem, total = posterior.problem, np.zeros((len(ASKED), posterior.problem.n_actions))
     for chain, draw in np.ndindex(posterior.labels.shape[:2]):
@@ -40,6 +40,8 @@ def by_hand(posterior, tau, tau0, alone, kappa=None):
             spacing = eighth / np.median(eighth)
         apart = np.linalg.norm(ASKED[:, None] - problem.states[nodes], axis=2)
         u = (apart / spacing / hyper["scale"]) ** 2
+        if n_neighbors is not None:
+            u[u > np.sort(u, axis=1)[:, n_neighbors - 1 : n_neighbors]] = np.inf
         nu = hyper["nu"] if alone is None else alone
         f = nu / (nu + np.exp(-tau0 * u).sum(axis=1))
         above = u - u.min(axis=1, keepdims=True)
@@ -105,6 +107,15 @@ def test_so_many_nodes_are_near_however_far_away_they_are(nodes):
     by_one = run(Continuation(16.0, 1e-4, local=True), nodes)
     off, other = (np.abs(p.policy(ASKED) - right).max() for p in (posterior, by_one))
     assert off < other / 10
+
+
+@pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])
+def test_only_so_many_nodes_count_where_that_is_asked(nodes):
+    posterior = run(Continuation(0.25, 1 / 16, 0.01, 3.0, local=True), nodes)
+    right = by_hand(posterior, 0.25, 1 / 16, 0.01, 3.0, n_neighbors=5)
+    few, every = posterior.policy(ASKED, n_neighbors=5), posterior.policy(ASKED)
+    assert np.abs(few - right).max() < np.abs(every - right).max() / 3
+    np.testing.assert_allclose(few, right, atol=5e-3)
 
 
 @pytest.mark.parametrize("nodes", ["visited", Landmarks(30)])

@@ -1,6 +1,7 @@
 """What each kind of behaviours offers in each world, and what it is called."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from onlooker.dynamics import (
     TabularDynamics,
 )
 from onlooker.dynamics.actions import action_rings
-from onlooker.dynamics.features import Heading, with_features
+from onlooker.dynamics.features import Heading, Speed, with_features
 from onlooker.repertoire import Actions, Behaviour, Blurs, Goals, Overall, Stay, Turns
 from onlooker.repertoire.base import Everywhere, Merged, Own, Part, World, merge_equal
 from onlooker.repertoire.making import decode_policies, encode_policies, make_policies
@@ -259,6 +260,90 @@ def test_masses_of_turns_sum_to_one(widths):
 
 def test_turns_need_a_heading():
     assert Turns().build(World(DisplacementDynamics.compass(8), PLANE)) == []
+
+
+def keeping(widths=(0.1, 0.8), unit=None):
+    """Two speeds and a stay; the part that keeps the speed, and the dynamics."""
+    steps = DisplacementDynamics.compass(8).steps
+    steps = np.vstack([np.zeros((1, 2)), steps, 4 * steps])
+    moving = DisplacementDynamics(steps, [0.1] + [0.3] * 8 + [1.0] * 8)
+    demos, dynamics = with_features(PLANE, [Heading(2.0), Speed(3.0, unit)], moving)
+    *_, part = Turns(widths).build(World(dynamics, demos))
+    return part, dynamics
+
+
+@pytest.mark.parametrize("unit", [None, 0.2])
+@pytest.mark.parametrize("move", [[0.9, 0.3], [-3.0, 2.0], [0.02, 0.01], [0.3, -0.1]])
+def test_a_kept_speed_is_that_of_the_actions_that_may_have_made_the_last_step(unit, move):
+    part, dynamics = keeping(unit=unit)
+    state = dynamics.join([[5.0, 5.0]], moves=[move])
+    ahead = [[np.hypot(*move), 0.0]]  # turned, so that it is as far from the directions as assumed
+    density = np.exp(dynamics.dynamics.log_likelihood([[0.0, 0.0]], ahead))[0]
+    shares = part.block.shares
+    wanted = np.array([density[1:9].mean(), density[9:].mean(), density[0]]) * shares
+    policies = part.block.policies(state)
+    for k, actions in enumerate((slice(1, 9), slice(9, 17), slice(0, 1))):
+        of_speed = policies[0, :, actions].sum(axis=1)
+        np.testing.assert_allclose(of_speed, wanted[k] / wanted.sum(), atol=1e-9)
+    np.testing.assert_allclose(policies.sum(axis=2), 1.0)
+
+
+def test_a_kept_speed_turns_as_turns_do():
+    part, dynamics = keeping((0.8,))
+    state = dynamics.join([[0.0, 0.0]], moves=[[4 * np.cos(0.3), 4 * np.sin(0.3)]])
+    fast = part.block.policies(state)[0, :, 9:]
+    np.testing.assert_allclose(fast, turning((0.8,))[1], atol=1e-4)
+    assert part.names[1] == "turns left by 22.5° ± 36°, speed unchanged"
+    assert part.kind == "kept speed"
+
+
+def test_the_likelihood_of_a_kept_speed_is_that_of_its_policies():
+    part, dynamics = keeping()
+    rng = np.random.default_rng(0)
+    states = dynamics.join(rng.normal(size=(30, 2)), moves=rng.normal(size=(30, 2)) * 3)
+    likelihood = rng.random((30, 17))
+    by_action = np.einsum("nba,na->nb", part.block.policies(states), likelihood)
+    np.testing.assert_allclose(part.block.likelihood(states, likelihood), by_action)
+
+
+def test_a_step_of_any_length_was_made_at_some_speed():
+    part, dynamics = keeping()
+    states = dynamics.join([[0.0, 0.0]] * 3, moves=[[0.0, 0.0], [1e9, 0.0], [1e-9, 0.0]])
+    policies = part.block.policies(states)
+    np.testing.assert_allclose(policies.sum(axis=2), 1.0)
+    assert (policies[1, :, 9:].sum(axis=1) > 0.99).all()
+
+
+def test_a_speed_is_kept_only_where_it_is_known_and_may_change():
+    steps = DisplacementDynamics.compass(4).steps
+    one, two = DisplacementDynamics(steps, 0.2), DisplacementDynamics([*steps, *2 * steps], 0.2)
+
+    class Shifted(DisplacementDynamics):
+        def action_rings(self):
+            slow, fast = super().action_rings()
+            return [slow, fast._replace(actions=np.roll(fast.actions, 1))]
+
+    def kinds(moving, *features):
+        demos, dynamics = with_features(PLANE, features, moving)
+        return {part.kind for part in Turns().build(World(dynamics, demos))}
+
+    assert kinds(two, Heading(1.0)) == {"turns"}
+    assert kinds(one, Heading(1.0), Speed(1.0)) == {"turns"}
+    assert kinds(Shifted(two.steps, 0.2), Heading(1.0), Speed(1.0)) == {"turns"}
+    assert kinds(two, Heading(1.0), Speed(1.0)) == {"turns", "kept speed"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("still", 17), ("column", -1), ("actions", np.zeros((2, 3), dtype=int)),
+        ("noise", np.zeros(3)), ("shares", np.ones(2)), ("feature", Heading(1.0)),
+        ("turning", None),
+    ],
+)  # fmt: skip
+def test_a_stored_kept_speed_that_does_not_fit_together_is_refused(field, value):
+    with pytest.raises(ValueError, match=field):
+        replace(keeping()[0].block, **{field: value})
 
 
 # -- together -------------------------------------------------------------------------------------

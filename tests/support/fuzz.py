@@ -94,12 +94,13 @@ def sparse_problem():
 
 def repertoire_problem():
     """Behaviours by tables, points and turns."""
-    from onlooker.dynamics.features import Heading, with_features
+    from onlooker.dynamics.features import Heading, Speed, with_features
     from onlooker.repertoire import Actions, Blurs, Goals, Turns
 
-    compass = DisplacementDynamics.compass(4, sigma=0.5)
+    steps = DisplacementDynamics.compass(4).steps
+    compass = DisplacementDynamics(np.vstack([steps, np.zeros((1, 2))]), 0.5)
     track = np.random.default_rng(2).normal(0.4, 0.6, size=(9, 2)).cumsum(axis=0)
-    demos, dynamics = with_features([track], [Heading(1.0)], compass)
+    demos, dynamics = with_features([track], [Heading(1.0), Speed(1.0)], compass)
     kinds = [Actions(), Blurs(), Goals(candidates=3), Turns((0.5,))]
     return Problem.from_demonstrations(demos, dynamics, repertoire=kinds)
 

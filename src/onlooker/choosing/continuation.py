@@ -36,6 +36,8 @@ SETTINGS = [
 ]
 """All that are compared."""
 
+MANY_TRANSITIONS = 50_000
+"""From which on sweeps are so dear that fewer must do."""
 _LEAST = 5  # trajectories
 _FOLDS, _CELLS = 5, 6
 _FEW = 2  # folds and cells that are left out where there are landmarks
@@ -191,8 +193,7 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     search, reach = predictor.search(int(chain)), prior.reach
     assert reach is not None
     decay = replace(reach.decay, scale=float(scale))
-    u = search.apart(states, decay, reach.n_neighbors)
-    nodes = search.nodes
+    u, node = search.apart(states, decay, reach.n_neighbors)
     by_cluster = likelihood @ one.policy.T  # (n, K + 1), the new one last
     gamma, nu = (float(predictor.hyper_of(one, name)[0]) for name in ("gamma", "nu"))
     shared = np.column_stack([one.n_regions, one.size]).astype(np.float64)
@@ -200,7 +201,9 @@ def _elsewhere(predictor: Predictor, one: Clusters, states: Array, likelihood: A
     alone = (by_cluster @ (shared / shared.sum(axis=0))).T  # of regions, and of states
     least = u.min(axis=1, keepdims=True)
     above = u - least
-    densities = _of_nodes(predictor, one, nodes, by_cluster, likelihood)
+    densities = _of_nodes(predictor, one, search.nodes, by_cluster, likelihood)
+    if node is not None:
+        densities = [np.take_along_axis(each, node, axis=1) for each in densities]
     power, totals, mixtures = np.exp(-min(REACH) * above), [], []
 
     def mix(weight: Array) -> None:
@@ -256,7 +259,10 @@ def _trajectory_of(problem: Problem) -> Array:
 
 
 def _few(problem: Problem, n: int) -> int:
-    return n if problem.landmarks is None else _FEW
+    """Few where there are landmarks, and one where there are many transitions besides."""
+    if problem.landmarks is None:
+        return n
+    return _FEW if problem.n_transitions < MANY_TRANSITIONS else 1
 
 
 def _some(transitions: Array, rng: np.random.Generator) -> Array:

@@ -10,6 +10,7 @@ from onlooker.checks import Array, Setting, SettingError
 from onlooker.dynamics.base import position_dynamics, steps_between
 from onlooker.partitions import ScaledAxes
 from onlooker.partitions.geometry import Geometry
+from onlooker.problem import Landmarks
 
 if TYPE_CHECKING:
     from onlooker.demonstrations import Demonstrations
@@ -33,11 +34,17 @@ def distances(demos: Demonstrations, dynamics: Dynamics) -> Any:
     return step_distances(table) if few else None
 
 
-def typical_step(demos: Demonstrations, dynamics: Dynamics, metric: Any = None) -> float:
+def typical_step(
+    demos: Demonstrations,
+    dynamics: Dynamics,
+    metric: Any = None,
+    landmarks: Landmarks | None = None,
+) -> float:
     """The median length of the steps that move; 1 in a finite space.
 
-    With features, no less than the typical spacing of states, the distance to the eighth nearest
-    over √8: a step changes features as well, and at shorter scales there is nothing to link to.
+    With features or landmarks, no less than the typical spacing of nodes, the distance to the
+    eighth nearest over √8: a step changes features as well, landmarks are few, and at shorter
+    scales there is nothing to link to.
     """
     if demos.is_discrete:
         return 1.0
@@ -55,14 +62,17 @@ def typical_step(demos: Demonstrations, dynamics: Dynamics, metric: Any = None) 
             Setting("scale"),
         )
     step = float(np.median(lengths))
-    if n_position == demos.n_dims:
+    if n_position == demos.n_dims and landmarks is None:
         return step
-    return max(step, _spacing(demos, distances(demos, dynamics) if metric is None else metric))
+    nodes = demos.distinct()[0]
+    if landmarks is not None:
+        nodes = nodes[landmarks.choose(len(nodes), 0)]
+    return max(step, _spacing(nodes, distances(demos, dynamics) if metric is None else metric))
 
 
-def _spacing(demos: Demonstrations, metric: Any) -> float:
+def _spacing(states: Array, metric: Any) -> float:
     """The typical distance from a state to the eighth nearest, over √8."""
-    nodes = Geometry(demos.distinct()[0], metric=metric)
+    nodes = Geometry(states, metric=metric)
     some = nodes.states[:: max(1, len(nodes.states) // _FEW)]
     k = min(_EIGHTH + 1, len(nodes.states))
     return float(np.median(nodes.nearest_nodes(some, k)[1][:, -1]) / np.sqrt(_EIGHTH))

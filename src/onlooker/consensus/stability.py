@@ -19,6 +19,8 @@ MIN_INDEX = 0.8
 """Adjusted Rand index of partitions above which they agree."""
 MEMBERSHIP = 0.5
 """Of states whose place is compared."""
+MIN_SHARE = 0.5
+"""Of such states among all: a partition that leaves most states open is not to be read."""
 _STATES = 2_000  # at most that are looked at
 
 
@@ -30,6 +32,8 @@ class Stability(NamedTuple):
     rand_index: float
     """Adjusted Rand index of their consensus partitions, on states with membership > 50 % in
     both; 0 if hardly any has."""
+    share: float
+    """Of these states among all."""
 
     @property
     def policy_agrees(self) -> bool:
@@ -39,7 +43,7 @@ class Stability(NamedTuple):
     @property
     def partition_agrees(self) -> bool:
         """Whether they find the same partition."""
-        return self.rand_index > MIN_INDEX
+        return self.rand_index > MIN_INDEX and self.share >= MIN_SHARE
 
     @property
     def sentence(self) -> str:
@@ -47,8 +51,9 @@ class Stability(NamedTuple):
         found = (
             "Half of the chains against the other half: mean policies differ by "
             f"{self.variation:.2f} (total variation; below {MAX_VARIATION} is fine), consensus "
-            f"partitions have an adjusted Rand index of {self.rand_index:.2f} on states with "
-            f"membership > {100 * MEMBERSHIP:.0f} % (above {MIN_INDEX} is fine)."
+            f"partitions have an adjusted Rand index of {self.rand_index:.2f} on the "
+            f"{100 * self.share:.0f} % of states with membership > {100 * MEMBERSHIP:.0f} % "
+            f"(above {MIN_INDEX}, on at least half of the states, is fine)."
         )
         if not self.policy_agrees:
             return f"{found} Neither is to be relied on: run more chains, or longer ones."
@@ -76,7 +81,7 @@ def stability(posterior: Posterior) -> Stability | None:
     if sure.mean() > 0.01:
         index = adjusted_rand_index(halves[0].labels[sure], halves[1].labels[sure])
     variation = 0.5 * np.abs(policies[0::2].mean(axis=0) - policies[1::2].mean(axis=0)).sum(axis=1)
-    return Stability(float(variation.mean()), index)
+    return Stability(float(variation.mean()), index, float(sure.mean()))
 
 
 def _policies(posterior: Posterior, some: Array) -> Array:

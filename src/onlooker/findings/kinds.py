@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "goals": "heading for a place",
     "turns": "going straight on or turning",
+    "kept speed": "going straight on or turning at an unchanged speed",
     "stay": "staying",
     "overall": "acting as everywhere",
     "any action": "any action at all",

@@ -51,7 +51,7 @@ class NeighbourSearch:
         self._p = geometry.norm
         self._n_nodes = len(geometry.states)
         self._found: _Rows | None = None
-        self._all: tuple[Array, Array] | None = None
+        self._apart: tuple[Array, int | None, Array, Array | None] | None = None
         self._rule = continuation or Continuation()
         self._landmarks = landmarks
 
@@ -96,16 +96,23 @@ class NeighbourSearch:
         indptr = np.concatenate([[0], np.cumsum(keep)])[found.indptr]
         return _neighbours(indptr, found.node[keep], decay.g(found.distance[keep]), found.nearest)
 
-    def apart(self, states: Array, decay: Decay, n_neighbors: int | None) -> Array:
-        """``u_j = -ln g(d_j)`` of all nodes, ``(n, nodes)``; infinite beyond the nearest ones."""
-        known = self._all  # one look: another thread may replace it
-        if known is None or known[0] is not states:
-            known = self._all = (states, self._geometry.distances(states))
-        u = -decay.log_g(known[1] / np.maximum(self.spacing, 1e-6))
-        if n_neighbors is not None and n_neighbors < self._n_nodes:
-            last = np.partition(u, n_neighbors - 1, axis=1)[:, n_neighbors - 1 : n_neighbors]
-            u[u > last] = np.inf
-        return np.asarray(u)
+    def apart(
+        self, states: Array, decay: Decay, n_neighbors: int | None
+    ) -> tuple[Array, Array | None]:
+        """``u_j = -ln g(d_j)`` of the nodes that count, ``(n, k)``, and which these are; None: all.
+
+        The nearest ones are the same at any scale.
+        """
+        known = self._apart  # one look: another thread may replace it
+        if known is None or known[0] is not states or known[1] != n_neighbors:
+            distance = self._geometry.distances(states) / np.maximum(self.spacing, 1e-6)
+            node = None
+            if n_neighbors is not None and n_neighbors < self._n_nodes:
+                node = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
+                node.sort(axis=1)
+                distance = np.take_along_axis(distance, node, axis=1)
+            known = self._apart = (states, n_neighbors, distance, node)
+        return np.asarray(-decay.log_g(known[2])), known[3]
 
     def _continued(
         self, states: Array, decay: Decay, n_neighbors: int | None, tolerance: float
@@ -114,7 +121,7 @@ class NeighbourSearch:
 
         Together with ν for a region of its own they make the rule of `Continuation`.
         """
-        u = self.apart(states, decay, n_neighbors)
+        u, node = self.apart(states, decay, n_neighbors)
         least = u.min(axis=1, keepdims=True)
         reached = np.exp(-self._rule.reach * u)
         total = np.where(reached >= tolerance, reached, 0.0).sum(axis=1)
@@ -127,7 +134,10 @@ class NeighbourSearch:
         row, g = row[order], np.exp(-above[order])
         sums = np.bincount(row, g, minlength=len(states))
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(states)))])
-        return _neighbours(indptr, column[order], g * (total / sums)[row], u.argmin(axis=1))
+        column, nearest = column[order], u.argmin(axis=1)
+        if node is not None:
+            column, nearest = node[row, column], node[np.arange(len(node)), nearest]
+        return _neighbours(indptr, column, g * (total / sums)[row], nearest)
 
     def _sorted(self, states: Array, radius: float) -> _Rows:
         """All nodes within `radius` of each state, nearest first."""

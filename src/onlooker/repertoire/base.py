@@ -17,6 +17,7 @@ from onlooker.demonstrations import Demonstrations, distinct_states
 from onlooker.dynamics.actions import action_names
 from onlooker.gibbs.arrays import smallest_int
 
+_ROUNDS = 20  # of EM
 _LOST = 1e-20  # weights below are lost in rounding beside all others
 
 
@@ -38,6 +39,17 @@ class World:
     def action_names(self) -> list[str]:
         """A name for each action."""
         return action_names(self.dynamics, self.n_actions)
+
+    @cached_property
+    def shares(self) -> Array:
+        """``(A,)``: of each action in all steps, those that make these most likely (EM)."""
+        loglik = self.dynamics.log_likelihood(*self.demos.transitions())
+        likelihood = np.exp(loglik - loglik.max(axis=1, keepdims=True))
+        share = np.full(self.n_actions, 1 / self.n_actions)
+        for _ in range(_ROUNDS):
+            joint = likelihood * share
+            share = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
+        return np.asarray(share)
 
     @property
     def ends(self) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 from onlooker.checks import Array, as_policy
 from onlooker.demonstrations import Demonstrations
+from onlooker.dynamics.features import Speed
 from onlooker.files import decode, encode
 from onlooker.repertoire.actions import Actions, Overall, Stay
 from onlooker.repertoire.base import (
@@ -25,7 +26,7 @@ from onlooker.repertoire.base import (
 )
 from onlooker.repertoire.blurs import Blurs
 from onlooker.repertoire.goals import Goals, Planned, Toward
-from onlooker.repertoire.turns import Turning, Turns
+from onlooker.repertoire.turns import Keeping, Turning, Turns
 from onlooker.warnings import RepertoireWarning, warn
 
 DEFAULT: tuple[Kind, ...] = (Actions(), Blurs(), Turns(), Goals())
@@ -33,7 +34,10 @@ DEFAULT: tuple[Kind, ...] = (Actions(), Blurs(), Turns(), Goals())
 MAX_LIKELIHOODS = 1 << 25
 """Transitions × behaviours, above which goals are thinned."""
 _MIN_GOALS = 20
-_BLOCKS = {kind.__name__: kind for kind in (Everywhere, Known, Merged, Planned, Toward, Turning)}
+_BLOCKS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (Everywhere, Keeping, Known, Merged, Planned, Speed, Toward, Turning)
+}
 
 
 def is_bare(repertoire: Any) -> bool:
