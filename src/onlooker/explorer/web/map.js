@@ -1,7 +1,7 @@
 "use strict";
 // The picture of the state space: points or cells, the policy on top, trajectories, a cursor.
 (() => {
-  const MARGIN = { left: 52, right: 14, top: 12, bottom: 40 };
+  const MARGIN = { left: 64, right: 14, top: 12, bottom: 40 };
   const NEAR = 7; // pixels within which a click means the node
   const MOST_ZOOM = 400;
 
