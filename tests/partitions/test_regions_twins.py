@@ -84,8 +84,11 @@ def test_a_pass_equals_its_twin(seed, name):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sweeps_equal_their_twin(seed):
+@pytest.mark.parametrize("often", [0.5, 1.0])
+def test_sweeps_equal_their_twin(seed, often, monkeypatch):
+    monkeypatch.setattr("onlooker.partitions.regions.bound._ALWAYS", 14 if often == 1.0 else 13)
     chain, twin = make_pair(seed)
+    twin.often = often
     carried = 0
     for _ in range(4):
         before = twin.hyper["scale"]

@@ -70,6 +70,7 @@ class NaiveRegions:
         self.n_nodes, self.n_actions = len(self.owned), len(self.share)
         self.at = 0  # on the grid
         self.longest, self.n_slots = 10.0, 9  # what tuning would change
+        self.often = 1.0  # share of sweeps with a carry
 
     def start(self, links, labels, actions):
         self.links = [int(j) for j in links]
@@ -398,7 +399,7 @@ class NaiveRegions:
         if len(set(self.labels)) > self.n_slots:
             return
         self.draw_controllers()
-        if carried and "scale" in self.prior and self.rng.random() < 0.5:
+        if carried and "scale" in self.prior and self.rng.random() < self.often:
             self.carry()
             self.draw_reach()
         self.draw_links()

@@ -42,7 +42,8 @@ _DEVIATIONS = 10  # of ln scale given the links, 1/(2√N): no window need be wi
 _LONGEST = 10.0  # step of `carry` on the grid, before tuning
 _FEW = 1_000  # nodes up to which: beyond, ∝ 1/√N, down to 1
 _MAX_LONGEST = 60.0
-_OFTEN = 0.5  # share of sweeps with a carry
+_ALWAYS = 500  # nodes up to which each sweep has a carry: there, the scale is what mixes slowest
+_OFTEN = 0.5  # share of sweeps with a carry beyond
 _ACCEPTED = 0.35  # share of carries that tuning aims at
 _SPARE = 6  # free controllers that `Summed` has, more or less
 _FORGET = 0.1  # controllers that tuning takes away again in a sweep
@@ -428,14 +429,15 @@ class Summed(Update[Sharing]):
 class Carried(Summed):
     """The same, after another scale was tried that all links are carried along to.
 
-    In half of the sweeps, by chance: scales move faster than all else, also then.
+    With many nodes in half of the sweeps, by chance: there, scales move faster than all else.
     """
 
     name = "carried"
     no_carry: ClassVar[Info] = {"tried": 0.0, "accepted": 0.0}
 
     def _carry(self, state: State[Sharing], fit: Fit, n_slots: int) -> Info:
-        if self.bound.scales.prior is None or state.rng.random() >= _OFTEN:
+        often = 1.0 if self.bound.layout.n_nodes <= _ALWAYS else _OFTEN
+        if self.bound.scales.prior is None or state.rng.random() >= often:
             return self.no_carry
         chance = self._try_scale(state, fit, n_slots)
         self.reach(state)
