@@ -211,6 +211,21 @@ def test_the_local_predictor_is_its_twin():
     np.testing.assert_allclose(space.score, np.concatenate(expected), atol=1e-5)
 
 
+@pytest.mark.parametrize("names", [(), ("heading",), ("heading", "speed")])
+def test_coordinates_are_measured_by_their_spread_and_features_as_they_are(names):
+    demos = correlated_walks(np.random.default_rng(7), n=6, length=12)
+    folds = make_folds(demos, np.random.default_rng(0))
+    trials = make_trials(demos, np.random.default_rng(0))
+    dynamics = DisplacementDynamics.compass(5, 1.0, 0.4)
+    space = features._space(features._Tracks(demos, dynamics, folds, trials), names)
+    before = demos.transitions()[0][folds.kept]
+    spread = np.sqrt(before.var(axis=0).sum() / 2)
+    np.testing.assert_allclose(space.units, [spread, spread, *[1.0] * len(names)])
+    for axis in range(2):
+        np.testing.assert_array_equal(space.groups[axis][:, 0], before[:, axis])
+    assert [group.shape[1] for group in space.groups[2:]] == [2, 1][: len(names)]
+
+
 @pytest.mark.parametrize("n", [3, 7])
 def test_trajectories_are_left_out_whole_or_in_pieces_where_they_are_few(n):
     tracks = [np.cumsum(np.ones((40 + k, 2)), axis=0) for k in range(n)]

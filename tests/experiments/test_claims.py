@@ -209,6 +209,41 @@ def test_references_of_controllers_are_read_from_the_table():
     )
 
 
+@pytest.mark.parametrize(
+    ("module", "known"),
+    [
+        (
+            controllers,
+            {
+                **dict(zip(range(7, 11), (0.04, 0.38, 0.32, 0.16), strict=True)),
+                "≥ 11": 0.09,
+                "mean, prior with mean": 0.024,
+                "standard deviation, prior with mean": 0.024,
+                "mean, prior with rate": 0.033,
+                "standard deviation, prior with rate": 0.033,
+            },
+        ),
+        (partition, {"averaged over draws": 0.425}),
+        (
+            robustness,
+            {
+                "ddCRP, η = 0.99, clean": 0.426,
+                "EM β=1.6, η = 0.99, clean": 0.463,
+                "max-margin, η = 0.99, clean": 0.569,
+            },
+        ),
+    ],
+    ids=["controllers", "partition", "robustness"],
+)
+def test_what_the_reproduction_gave_is_kept_as_it_was(module, known):
+    for name, value in known.items():
+        (found,) = (
+            one for one in module.EXPERIMENT.references
+            if (f"({name} c" if isinstance(name, int) else name) in one.what
+        )  # fmt: skip
+        assert found.value == value
+
+
 def test_patterns_are_identified_if_most_runs_keep_them_apart():
     config = partition.Config()
     world = config.world()

@@ -185,6 +185,9 @@ def test_smaller_is_judged_run_by_run():
     assert smaller(table, {"method": "b"}, {"method": "a"}) is False
     noise = pd.concat([errors([0.0, 1.0, 0.0, 1.0]), errors([1.0, 0.0, 1.0, 0.1], "b")])
     assert smaller(noise, {"method": "a"}, {"method": "b"}) is None
+    for n, verdict in ((1, None), (2, True)):  # of two runs there is a spread, of one there is none
+        few = pd.concat([errors(np.arange(n)), errors(np.arange(n) + 5.0, "b")])
+        assert smaller(few, {"method": "a"}, {"method": "b"}) is verdict
 
 
 def test_one_failure_sinks_a_claim_and_a_doubt_leaves_it_open():

@@ -147,3 +147,7 @@ def test_files_that_would_wear_out_the_parser_are_refused(text, tmp_path):
     path.write_text(text)
     with pytest.raises(ValueError, match=r"m\.toml is not a valid TOML file"):
         read_model(path)
+
+
+def test_a_share_to_set_aside_may_be_none_at_all(tmp_path):
+    assert read_model(write(tmp_path, "[data]\nhold_out = 0")).data == {"hold_out": 0.0}

@@ -1,5 +1,7 @@
 """What `onlooker fit` notices in the tracks, and says with a remedy; what it sets aside."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,34 @@ def test_a_run_that_is_resumed_sets_aside_what_it_did_before():
         SettingError, match="has set aside 2 of 10 trajectories: leave out hold_out"
     ):
         run.set_aside(demos, model(0.5), before)
+
+
+# -- what is there already -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "writer", "how", "told"),
+    [
+        (True, 7, {"replace_run": True}, "is being written by another process; stop it first"),
+        (True, 7, {}, "already holds a run; continue it with --resume, replace it with --force"),
+        (True, None, {}, "already holds a run"),
+        (False, None, {"resume": True}, "holds no run to resume; leave --resume out"),
+        (True, None, {"replace_run": True}, "sound enough to be read"),
+        (True, 7, {"resume": True}, "sound enough to be read"),  # its store will tell of the writer
+        (False, 7, {}, "sound enough to be read"),
+    ],
+)
+def test_a_run_is_neither_replaced_nor_resumed_by_mistake(
+    there, writer, how, told, tmp_path, monkeypatch
+):
+    def read(*_):
+        raise ValueError("sound enough to be read")
+
+    locked = SimpleNamespace(writer=lambda: writer)
+    monkeypatch.setattr(run, "read_header", lambda output: {"seed": 0} if there else None)
+    monkeypatch.setattr(run, "Lock", lambda output: locked)
+    monkeypatch.setattr(run, "reading_of", read)
+    (tmp_path / "tracks.csv").write_text("x,y\n")
+    options = {"resume": False, "notify": print} | how
+    with pytest.raises(ValueError, match=told):
+        run.fit(tmp_path / "tracks.csv", Model(), tmp_path / "run", **options)

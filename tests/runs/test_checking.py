@@ -19,6 +19,7 @@ from onlooker.files import DamagedFileError, Unpacked, parse_json, read_array, r
 from onlooker.findings.opened import OpenedRun
 from onlooker.gibbs.state import State
 from onlooker.hyper import Exponential, TotalMass
+from onlooker.inference.draws import Draws
 from onlooker.inference.unseen import Unseen
 from onlooker.partitions import ChineseRestaurant, Regions
 from onlooker.runs import checking
@@ -205,6 +206,18 @@ def test_draws_that_no_chain_makes_are_refused(saved, tmp_path, name, change):
     rewrite(path, put)
     with pytest.raises(DamagedFileError, match=re.escape(str(path))):
         Posterior.load(path)
+
+
+def test_what_a_prior_of_the_users_own_keeps_has_an_entry_for_each_draw():
+    posterior = quick(plane_problem(), PRIORS["crp"])
+    shape = posterior.labels.shape[:2]
+    for extra, right in ((shape, True), ((*shape, 3), True), (shape[::-1], False), ((), False)):
+        draws = Draws(posterior.draws.arrays | {"mine": np.zeros(extra)})
+        if right:
+            checking.check_draws(draws, posterior.target, 2)
+        else:
+            with pytest.raises(ValueError, match=r"draws\.mine must be of shape"):
+                checking.check_draws(draws, posterior.target, 2)
 
 
 @pytest.mark.parametrize("problem", ["plane", "noisy"])
