@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -530,3 +531,19 @@ def test_parts_are_as_frequent_as_kills_and_the_disk_ask_for(cost, began, times,
         clock[0] += 0.5
         folder.offer(runner)
     assert folder.written == times
+
+
+def test_control_c_while_threads_start_ends_those_that_run(monkeypatch):
+    """One left running would write beside a resumed run."""
+    started, right = [], threading.Thread.start
+
+    def start(self):
+        if started:
+            raise KeyboardInterrupt
+        right(self)
+        started.append(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        quick(PROBLEM, Mixing(3), draws=1_000_000, n_jobs=2)
+    assert not started[0].is_alive()

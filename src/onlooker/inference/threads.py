@@ -43,9 +43,9 @@ def run(
                 waiting.put(runner)
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()  # Ctrl-C may come before the last of them
         for thread in threads:
             while thread.is_alive():
                 thread.join(_POLL)  # no longer than until it ends: short runs do not wait
@@ -53,7 +53,8 @@ def run(
     finally:
         stop.set()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:  # one that starts later ends at once
+                thread.join()
     progress.update(*progress_of(runners))
 
 
