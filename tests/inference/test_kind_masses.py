@@ -11,7 +11,7 @@ from naive_regions import twin_alpha
 
 from onlooker import Demonstrations, Problem, sample
 from onlooker.dynamics import DisplacementDynamics
-from onlooker.gibbs import behaviours
+from onlooker.gibbs.anew import SEQUENCES
 from onlooker.gibbs.arrays import make_tables, sum_base
 from onlooker.gibbs.behaviours import BETWEEN
 from onlooker.hyper import CONCENTRATION
@@ -248,7 +248,7 @@ def test_passes_over_behaviours_equal_their_twin(seed):
                     share,
                     kind_of,
                     rng,
-                    behaviours._SEQUENCES,
+                    SEQUENCES,
                 )
                 counts[k] = np.bincount([actions[t] for t in of_k], minlength=9)
         if n_passes == BETWEEN:

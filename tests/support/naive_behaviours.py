@@ -1,4 +1,4 @@
-"""Actions of a controller anew, in plain Python: the twin of `onlooker.gibbs.behaviours`.
+"""Actions of a controller anew, in plain Python: the twin of `onlooker.gibbs.anew`.
 
 Uniforms are taken in the order of the kernel. Nothing here comes from the library.
 """

@@ -5,27 +5,22 @@ counts of its cluster and the base measure: ``ℓ[t, j] ξ_kj`` over the actions
 ℓ[t, j] share_j``, which is known beforehand. Where the second part is drawn from, a kind is drawn
 first, then an action of it by sums that are cumulated once.
 
-Drawn one at a time, the actions of a controller hardly leave one explanation of its steps (now
-east, now south-east) for another (always between them). So all actions of a controller are also
-drawn anew together, and the old ones give way or not: see `_draw_anew`.
+After some passes the actions of a controller are also drawn all together: `onlooker.gibbs.anew`.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from onlooker.checks import Array
 from onlooker.compiled import njit
+from onlooker.gibbs.anew import MAX_ANEW, Anew, draw_anew, from_base
 from onlooker.gibbs.arrays import BaseSums, Counts, Data, Tables
 from onlooker.gibbs.categorical import invert
 from onlooker.gibbs.concentrations import draw_log_alpha, draw_masses
 
 BETWEEN = 4
 """Passes over the actions from one draw of α to the next."""
-_SEQUENCES = 8  # that are drawn anew for the actions of a controller
-_MAX_ANEW = 400  # transitions of a controller; with more, one in fifty of its tries succeeds
 _BLOCK = 64  # rows that are turned round at a time
 _LOST = 1e-40  # probabilities below are added only where all others are tiny too
 _ROUNDING = 2.0**53
@@ -46,32 +41,6 @@ def _by_label(labels: Array, n_slots: int) -> Array:
         order[place[labels[i]]] = i
         place[labels[i]] += 1
     return order
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _from_base(
-    row: int, base: BaseSums, by_kind: Array, running: Array, rng: np.random.Generator
-) -> int:
-    """Draw an action with weight ``ℓ_j share_j``."""
-    q, n_kinds = 0, len(by_kind)
-    if n_kinds > 1:
-        total = 0.0
-        for kind in range(n_kinds):
-            total += base.sums[row, kind] * by_kind[kind]
-            running[kind] = total
-        q = invert(running, n_kinds, rng.random())
-    low, high = base.start[q], base.start[q + 1] - 1
-    total = base.running[row, high]
-    target = rng.random() * total
-    if target >= total:
-        target = np.nextafter(total, 0.0)
-    while low < high:  # the first running sum beyond the target
-        middle = (low + high) // 2
-        if base.running[row, middle] > target:
-            high = middle
-        else:
-            low = middle + 1
-    return base.order[low]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -154,8 +123,8 @@ def _collapsed_passes(
         np.full(n_actions, -1, dtype=np.int32),
         np.empty(n_actions, dtype=np.int32),
         np.empty(n_actions),
-        np.empty(_MAX_ANEW, dtype=np.int32),
-        np.empty(_MAX_ANEW, dtype=np.int32),
+        np.empty(MAX_ANEW, dtype=np.int32),
+        np.empty(MAX_ANEW, dtype=np.int32),
     )
     end = 0
     while end < len(order):
@@ -193,7 +162,7 @@ def _collapsed_passes(
                 if q < n_used:
                     new = used[q]
                 else:
-                    new = _from_base(row, base, by_kind, running, rng)
+                    new = from_base(row, base, by_kind, running, rng)
                     if cluster[new] == 0:
                         used[n_used] = new
                         n_used += 1
@@ -202,123 +171,11 @@ def _collapsed_passes(
                     actions[t] = new
                     counts.node[node[p], old] -= 1
                     counts.node[node[p], new] += 1
-        if n > 1 and n <= _MAX_ANEW:
-            _draw_anew(
+        if n > 1 and n <= MAX_ANEW:
+            draw_anew(
                 at[:n], node, actions, cluster, counts.node, data, base, base_total, alpha, by_kind,
                 running, anew, rng,
             )  # fmt: skip
-
-
-class Anew(NamedTuple):
-    """Room for a sequence of actions: those in use, by order of appearance."""
-
-    place: Array
-    """``(A,)``: where an action stands in `used`, or -1."""
-    used: Array
-    times: Array
-    drawn: Array
-    chosen: Array
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _draw_anew(
-    at: Array,
-    node: Array,
-    actions: Array,
-    cluster: Array,
-    node_counts: Array,
-    data: Data,
-    base: BaseSums,
-    base_total: Array,
-    alpha: float,
-    by_kind: Array,
-    running: Array,
-    anew: Anew,
-    rng: np.random.Generator,
-) -> None:
-    """Draw all actions of a controller anew, or keep them.
-
-    In a random order, one action after the other is drawn given those before: ``p(a_p = j) ∝ w_p(j)
-    = ℓ[p, j] (ξ_j^{<p} + α share_j) / (p + Aα)``. Such a sequence is worth ``Π_p Σ_j w_p(j)``, the
-    posterior over what it was drawn from. One of several sequences and the present one is chosen by
-    worth (iterated sampling importance resampling; Andrieu, Lee and Vihola 2018): that is exact.
-    """
-    n, chosen = len(at), anew.chosen
-    for p in range(n - 1, 0, -1):
-        q = int(rng.random() * (p + 1))
-        at[p], at[q] = at[q], at[p]
-        node[p], node[q] = node[q], node[p]
-    for p in range(n):
-        chosen[p] = actions[at[p]]
-    worth, changed = 0.0, False
-    for number in range(1 + _SEQUENCES):  # the present one first
-        other = _sequence(
-            number == 0, at, data, base, base_total, alpha, by_kind, running, anew, rng
-        )
-        if number == 0:
-            worth = other
-            continue
-        worth = np.logaddexp(worth, other)
-        if np.log(rng.random()) < other - worth:
-            changed = True
-            for p in range(n):
-                chosen[p] = anew.drawn[p]
-    if not changed:
-        return
-    for p in range(n):
-        old, new = actions[at[p]], chosen[p]
-        if new != old:
-            actions[at[p]] = new
-            cluster[old] -= 1
-            cluster[new] += 1
-            node_counts[node[p], old] -= 1
-            node_counts[node[p], new] += 1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sequence(
-    given: bool,
-    at: Array,
-    data: Data,
-    base: BaseSums,
-    base_total: Array,
-    alpha: float,
-    by_kind: Array,
-    running: Array,
-    anew: Anew,
-    rng: np.random.Generator,
-) -> float:
-    """Draw a sequence into ``anew.drawn``, or take the given one; the logarithm of its worth."""
-    place, used, times, drawn, chosen = anew
-    n_used, log_worth, product, concentration = 0, 0.0, 1.0, len(place) * alpha
-    for p in range(len(at)):
-        row, total = data.row[at[p]], 0.0
-        for q in range(n_used):
-            total += data.likelihood[row, used[q]] * times[q]
-            running[q] = total
-        total += alpha * base_total[row]
-        running[n_used] = total
-        product *= total / (p + concentration)
-        if product < _TINY:
-            log_worth += np.log(product)
-            product = 1.0
-        if given:
-            q, new = n_used, chosen[p]
-        else:
-            q, new = invert(running, n_used + 1, rng.random()), 0
-            if q == n_used:
-                new = _from_base(row, base, by_kind, running, rng)
-        if q == n_used:
-            q = place[new]
-            if q < 0:
-                q = n_used
-                place[new], used[q], times[q] = q, new, 0.0
-                n_used += 1
-        times[q] += 1.0
-        drawn[p] = used[q]
-    for q in range(n_used):
-        place[used[q]] = -1
-    return log_worth + np.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
